@@ -1,0 +1,18 @@
+//! The calls that an activity can make, as one trait, so that a test can answer them.
+//!
+//! It is exactly the imports of the WIT world. It must never grow a call that the host lacks.
+
+use crate::bindings::deedbox::activity::checkpoint::CheckpointError;
+use crate::bindings::deedbox::activity::context::RunInfo;
+use crate::bindings::deedbox::activity::http::{Error, Options, Request, Response};
+use crate::bindings::deedbox::activity::idempotency::KeyError;
+
+pub trait Host {
+    fn idempotency_key(&self) -> String;
+    fn subkey(&self, name: &str) -> Result<String, KeyError>;
+    fn run_info(&self) -> RunInfo;
+    fn cancelled(&self) -> bool;
+    fn send(&self, request: &Request, options: &Options) -> Result<Response, Error>;
+    fn save(&self, state: &[u8]) -> Result<(), CheckpointError>;
+    fn load(&self) -> Option<Vec<u8>>;
+}

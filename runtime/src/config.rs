@@ -1,0 +1,216 @@
+//! Settings: one struct per concern. Every limit has a name, a unit in its name, and words for what happens at it. They
+//! come from one TOML file; command-line flags and the environment name the file and override what belongs to a machine.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// All that may be set in the file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub database: DatabaseConfig,
+    pub host: HostConfig,
+    pub gateway: GatewayConfig,
+    pub worker: WorkerConfig,
+    pub api: ApiConfig,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DatabaseConfig {
+    /// Connections of this node. A statement waits for a free one, 10 seconds at most, and then fails as unavailable.
+    pub max_connections: u32,
+}
+
+impl Default for DatabaseConfig {
+    fn default() -> Self {
+        Self { max_connections: 16 }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HostConfig {
+    /// Instances at once. Runs beyond it stay queued.
+    pub max_instances: u32,
+    /// Linear memory of one instance: the ceiling for every deployment. Growing beyond it fails in the guest.
+    pub max_memory_bytes: u64,
+    /// Linear memory of one instance where the deployment says nothing.
+    pub default_memory_bytes: u64,
+    /// Elements of one table. Growing beyond it fails in the guest.
+    pub max_table_elements: u32,
+    /// The guest's stack. Beyond it the attempt ends as `stack-overflow`.
+    pub max_stack_bytes: usize,
+    /// Time between two checks of a running guest's deadline.
+    pub epoch_ms: u64,
+    /// What is kept of each of stdout and stderr of one attempt; the rest is dropped and marked as truncated.
+    pub max_log_bytes: usize,
+    /// An output above it ends the run as failed with `result-too-large`.
+    pub max_output_bytes: usize,
+    /// A checkpoint above it is refused with `too-large`.
+    pub max_checkpoint_bytes: usize,
+    /// Time for `describe` at upload; beyond it the upload is refused.
+    pub describe_timeout_ms: u64,
+    /// Bytes that one host call may make the host allocate for the guest's arguments; beyond it the attempt traps.
+    pub max_call_bytes: usize,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        Self {
+            max_instances: 64,
+            max_memory_bytes: 512 << 20,
+            default_memory_bytes: 128 << 20,
+            max_table_elements: 20_000,
+            max_stack_bytes: 512 << 10,
+            epoch_ms: 10,
+            max_log_bytes: 256 << 10,
+            max_output_bytes: 2 << 20,
+            max_checkpoint_bytes: 64 << 10,
+            describe_timeout_ms: 5_000,
+            max_call_bytes: 16 << 20,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GatewayConfig {
+    /// Time for one send where the guest says nothing; then the guest gets `timed-out`.
+    pub default_send_ms: u64,
+    /// The longest time for one send, whatever the guest asks for. Also the margin by which a provider's memory of a key
+    /// must outlast a send.
+    pub max_send_ms: u64,
+    /// Time to reach a provider, TLS included; beyond it the guest gets `unreachable`.
+    pub connect_ms: u64,
+    /// A larger request is refused with `invalid-request`.
+    pub max_request_bytes: usize,
+    /// A larger answer is cut off: the guest gets `response-too-large`, the effect is completed without a body.
+    pub max_response_bytes: usize,
+    /// A larger answer is recorded without its body; a replay says `not-kept`.
+    pub max_kept_body_bytes: usize,
+    /// Header bytes of a request; more is refused with `invalid-request`.
+    pub max_header_bytes: usize,
+    /// How long a call waits for an effect that another run or attempt holds before the guest gets `in-flight`.
+    pub in_flight_wait_ms: u64,
+    /// Sends that one attempt may have under way at once; more is refused with `invalid-request`.
+    pub max_open_sends: usize,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> Self {
+        Self {
+            default_send_ms: 30_000,
+            max_send_ms: 60_000,
+            connect_ms: 10_000,
+            max_request_bytes: 4 << 20,
+            max_response_bytes: 8 << 20,
+            max_kept_body_bytes: 1 << 20,
+            max_header_bytes: 32 << 10,
+            in_flight_wait_ms: 5_000,
+            max_open_sends: 16,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkerConfig {
+    /// How long a lease lasts. A worker that cannot renew it stops its guests before it ends.
+    pub lease_ms: u64,
+    /// How often due runs are looked for when no wake-up comes.
+    pub poll_ms: u64,
+    /// How long a drained worker waits for its attempts before it stops them and gives their runs back.
+    pub grace_ms: u64,
+    /// The latest time that a failure's `retry-after` may ask for; a later one is cut to it.
+    pub max_retry_after_ms: u64,
+}
+
+impl Default for WorkerConfig {
+    fn default() -> Self {
+        Self { lease_ms: 30_000, poll_ms: 500, grace_ms: 10_000, max_retry_after_ms: 24 * 3_600_000 }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApiConfig {
+    /// A larger component is refused with 413.
+    pub max_component_bytes: usize,
+    /// A larger JSON body is refused with 413. Also the limit for a run's input.
+    pub max_body_bytes: usize,
+    /// The longest `?wait`; a longer one is cut to it.
+    pub max_wait_ms: u64,
+    /// Rows of one page where the request says nothing, and at most.
+    pub default_page: u32,
+    pub max_page: u32,
+}
+
+impl Default for ApiConfig {
+    fn default() -> Self {
+        Self {
+            max_component_bytes: 64 << 20,
+            max_body_bytes: 1 << 20,
+            max_wait_ms: 60_000,
+            default_page: 50,
+            max_page: 500,
+        }
+    }
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot read the settings file {path}: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("the settings file {path} is not right: {source}")]
+    Parse { path: PathBuf, source: toml::de::Error },
+    #[error("setting {name}: {rule}")]
+    Invalid { name: &'static str, rule: &'static str },
+}
+
+impl Config {
+    /// Reads the file, or takes the defaults when there is none.
+    pub fn load(path: Option<&Path>) -> Result<Self, Error> {
+        let config = match path {
+            None => Self::default(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+                toml::from_str(&text).map_err(|source| Error::Parse { path: path.to_owned(), source })?
+            }
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let rules = [
+            (self.worker.lease_ms >= 1_000, "worker.lease_ms", "must be at least 1000"),
+            (self.worker.poll_ms >= 10, "worker.poll_ms", "must be at least 10"),
+            (self.host.max_instances >= 1, "host.max_instances", "must be at least 1"),
+            (
+                self.host.default_memory_bytes <= self.host.max_memory_bytes,
+                "host.default_memory_bytes",
+                "must not be above host.max_memory_bytes",
+            ),
+            (self.host.epoch_ms >= 1, "host.epoch_ms", "must be at least 1"),
+            (
+                self.gateway.default_send_ms <= self.gateway.max_send_ms,
+                "gateway.default_send_ms",
+                "must not be above gateway.max_send_ms",
+            ),
+            (self.database.max_connections >= 2, "database.max_connections", "must be at least 2"),
+        ];
+        match rules.into_iter().find(|(holds, ..)| !holds) {
+            Some((_, name, rule)) => Err(Error::Invalid { name, rule }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A number of milliseconds as a duration.
+pub const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}

@@ -1,0 +1,226 @@
+//! One attempt's way to the outside: its keys, its checkpoint, its sends. It ends only after each of its sends is
+//! settled or marked unknown.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::Gateway;
+use super::provider::{Profile, UNLISTED};
+use super::request::{Error, Options, Refusal, Request, Response, Stop};
+use super::slots::{Ambiguous, End, Slots};
+use super::{egress, flow, request};
+use crate::key::{self, InvalidName, Key};
+use crate::policy::{Origin, Policy};
+use crate::store;
+
+/// The hold that a worker has on a run: until when, by this process's clock, and whether it was lost.
+#[derive(Debug)]
+pub struct Lease {
+    pub record: store::lease::Lease,
+    deadline_ms: AtomicU64,
+    ended: CancellationToken,
+}
+
+impl Lease {
+    /// `deadline` was computed from a clock reading taken before the database was asked, so that it is never later than
+    /// the lease's end there.
+    pub fn new(record: store::lease::Lease, deadline: Duration) -> Arc<Self> {
+        Arc::new(Self { record, deadline_ms: AtomicU64::new(millis(deadline)), ended: CancellationToken::new() })
+    }
+
+    pub fn deadline(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms.load(Ordering::Acquire))
+    }
+
+    pub fn renewed_until(&self, deadline: Duration) {
+        self.deadline_ms.fetch_max(millis(deadline), Ordering::AcqRel);
+    }
+
+    /// Stops the attempt: its guest, its sockets, its claims.
+    pub fn end(&self) {
+        self.ended.cancel();
+    }
+
+    pub fn ended(&self) -> &CancellationToken {
+        &self.ended
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Everything that is fixed for one attempt of one run.
+#[derive(Debug)]
+pub struct Attempt {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) lease: Arc<Lease>,
+    pub(super) activity: String,
+    pub(super) number: i32,
+    pub(super) policy: Arc<Policy>,
+    pub(super) run_key: Key,
+    /// Set when the attempt must not begin or go on with anything: its guest is gone or must go.
+    pub(super) closing: CancellationToken,
+    tasks: TaskTracker,
+    slots: Mutex<Slots>,
+    pub(super) open: Mutex<HashSet<[u8; 32]>>,
+    open_sends: AtomicUsize,
+}
+
+impl Attempt {
+    pub fn new(
+        gateway: Arc<Gateway>,
+        lease: Arc<Lease>,
+        activity: String,
+        number: i32,
+        policy: Arc<Policy>,
+    ) -> Arc<Self> {
+        let run_key = key::run_key(&lease.record.tenant, lease.record.run_id);
+        let closing = lease.ended().child_token();
+        Arc::new(Self {
+            gateway,
+            lease,
+            activity,
+            number,
+            policy,
+            run_key,
+            closing,
+            tasks: TaskTracker::new(),
+            slots: Mutex::default(),
+            open: Mutex::default(),
+            open_sends: AtomicUsize::new(0),
+        })
+    }
+
+    pub fn run_id(&self) -> Uuid {
+        self.lease.record.run_id
+    }
+
+    pub fn tenant(&self) -> &str {
+        &self.lease.record.tenant
+    }
+
+    pub fn idempotency_key(&self) -> String {
+        self.run_key.text()
+    }
+
+    pub fn subkey(&self, name: &str) -> Result<String, InvalidName> {
+        key::subkey(&self.run_key, name).map(|key| key.text())
+    }
+
+    /// True once the attempt is asked to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
+    /// Ends when the lease is over or given up.
+    pub async fn stopped(&self) {
+        self.closing.cancelled().await;
+    }
+
+    /// Saves a checkpoint under the lease.
+    pub async fn save_checkpoint(&self, state: &[u8]) -> Result<(), Stop> {
+        let lease = &self.lease.record;
+        let saved =
+            store::checkpoint::save(&self.gateway.store, &lease.tenant, lease.run_id, lease.token, state).await?;
+        if saved { Ok(()) } else { Err(Stop::LeaseOver) }
+    }
+
+    pub async fn load_checkpoint(&self) -> Result<Option<Vec<u8>>, Stop> {
+        Ok(store::checkpoint::load(&self.gateway.store, self.tenant(), self.run_id()).await?)
+    }
+
+    /// Sends one request, or answers it from the ledger. What it starts goes on when the caller is dropped.
+    pub async fn send(self: &Arc<Self>, request: Request, options: Options) -> Result<Response, Error> {
+        let request = request::check(request, &options, &self.gateway.config)?;
+        let origin = egress::authorise(&request.url, &self.policy.egress)?;
+        let profile = self.profile_at(&origin)?.clone();
+        let _place = self.take_place()?;
+        let target = egress::resolve(origin, &self.policy.egress).await?;
+        let call = flow::Call { request, options, profile, target };
+        if call.request.is_read() {
+            return self.spawn(flow::read(self.clone(), call)).await;
+        }
+        let digest = call.digest();
+        let Some(slot) = call.slot() else { return self.spawn(flow::effect(self.clone(), call, digest, 0)).await };
+        let ordinal = lock(&self.slots).begin(&slot, digest).map_err(|why| ambiguous(&slot, why))?;
+        let result = self.spawn(flow::effect(self.clone(), call, digest, ordinal)).await;
+        lock(&self.slots).end(&slot, end_of(&result));
+        result
+    }
+
+    /// Ends all sends that are still under way and waits until each is settled or marked unknown.
+    pub async fn close(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn profile_at(&self, origin: &Origin) -> Result<&Profile, Refusal> {
+        let profiles = &self.gateway.profiles;
+        let unknown = |name: &str| Refusal::Denied(format!("policy.providers names the profile `{name}`, which is not there"));
+        match self.policy.provider_at(origin) {
+            Some(name) => profiles.get(name).ok_or_else(|| unknown(name)),
+            None => profiles.at(origin).or_else(|| profiles.get(UNLISTED)).ok_or_else(|| unknown(UNLISTED)),
+        }
+    }
+
+    fn take_place(self: &Arc<Self>) -> Result<Place, Refusal> {
+        let limit = self.gateway.config.max_open_sends;
+        let place = Place(self.clone());
+        if self.open_sends.fetch_add(1, Ordering::AcqRel) < limit {
+            return Ok(place);
+        }
+        Err(Refusal::InvalidRequest(format!("this attempt has {limit} calls under way, which is the limit")))
+    }
+
+    /// Runs a call in a task of its own: a guest that goes away cannot lose what it has begun.
+    async fn spawn<F>(&self, call: F) -> Result<Response, Error>
+    where
+        F: Future<Output = Result<Response, Error>> + Send + 'static,
+    {
+        match self.tasks.spawn(call).await {
+            Ok(result) => result,
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
+    }
+}
+
+/// One of the attempt's places for calls under way.
+struct Place(Arc<Attempt>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.open_sends.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn end_of(result: &Result<Response, Error>) -> End {
+    match result {
+        Ok(response) => match response.status {
+            401 | 407 | 425 | 429 => End::Released,
+            408 | 500.. => End::Open,
+            _ => End::Handed,
+        },
+        Err(Error::Refused(Refusal::Unreachable(_))) => End::Released,
+        Err(_) => End::Open,
+    }
+}
+
+fn ambiguous(slot: &str, why: Ambiguous) -> Refusal {
+    let why = match why {
+        Ambiguous::Overlapping => "a call there is still under way",
+        Ambiguous::Different => "the outcome of the call before it is open, and this one is different",
+    };
+    Refusal::EffectMismatch(format!("{slot}: {why}; give each effect a name, so that it can be told from the others"))
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

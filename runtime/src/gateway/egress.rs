@@ -1,0 +1,99 @@
+//! Where an attempt may connect to. The address that was checked is the address that is connected to.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use url::Url;
+
+use super::request::Refusal;
+use crate::policy::{Egress, Origin};
+
+/// A place that the policy allows, resolved to addresses that it allows.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub origin: Origin,
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// Checks a URL against the policy, without the network.
+pub fn authorise(url: &Url, egress: &Egress) -> Result<Origin, Refusal> {
+    let origin = Origin::of(url).map_err(Refusal::InvalidRequest)?;
+    if egress.allow.contains(&origin) {
+        return Ok(origin);
+    }
+    Err(Refusal::Denied(format!("no rule of policy.egress.allow names {origin}; add \"{origin}\" to allow it")))
+}
+
+/// Resolves an allowed origin once, and keeps the addresses that the policy allows.
+pub async fn resolve(origin: Origin, egress: &Egress) -> Result<Target, Refusal> {
+    let found: Vec<SocketAddr> = match &origin.host {
+        url::Host::Ipv4(ip) => vec![SocketAddr::new((*ip).into(), origin.port)],
+        url::Host::Ipv6(ip) => vec![SocketAddr::new((*ip).into(), origin.port)],
+        url::Host::Domain(name) => tokio::net::lookup_host((name.as_str(), origin.port))
+            .await
+            .map_err(|_| Refusal::Unreachable(format!("the name {name} cannot be resolved")))?
+            .collect(),
+    };
+    let named = matches!(origin.host, url::Host::Ipv4(_) | url::Host::Ipv6(_));
+    let addresses: Vec<_> = found.iter().copied().filter(|a| named || allowed(a.ip(), egress)).collect();
+    match (addresses.is_empty(), found.first()) {
+        (false, _) => Ok(Target { origin, addresses }),
+        (true, Some(first)) => Err(Refusal::Denied(format!(
+            "{origin} is at {ip}, which is not a public address; add \"{ip}\" to policy.egress.private_addresses to allow it",
+            ip = first.ip()
+        ))),
+        (true, None) => Err(Refusal::Unreachable(format!("the name of {origin} has no address"))),
+    }
+}
+
+fn allowed(ip: IpAddr, egress: &Egress) -> bool {
+    is_public(ip) || egress.private_addresses.contains(&ip)
+}
+
+/// False for every range that is not for the public Internet (IANA special-purpose address registries).
+pub fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => is_public_v6(ip),
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    let special = a == 0
+        || ip.is_private()
+        || ip.is_loopback()
+        || ip.is_link_local()
+        || ip.is_multicast()
+        || ip.is_broadcast()
+        || ip.is_documentation()
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && (18..20).contains(&b))
+        || a >= 240;
+    !special
+}
+
+fn is_public_v6(ip: Ipv6Addr) -> bool {
+    if let Some(v4) = embedded_v4(ip) {
+        return is_public_v4(v4);
+    }
+    let [first, second, ..] = ip.segments();
+    let global_unicast = (0x2000..0x4000).contains(&first);
+    let special = (first == 0x2001 && second < 0x0200) || (first == 0x2001 && second == 0x0db8) || first == 0x3fff;
+    global_unicast && !special
+}
+
+/// The IPv4 address inside a mapped, translated (64:ff9b::/96) or 6to4 address.
+fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let s = ip.segments();
+    let v4 = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match s {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(v4(high, low)),
+        [0x2002, high, low, ..] => Some(v4(high, low)),
+        _ => None,
+    }
+}

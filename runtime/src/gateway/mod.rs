@@ -1,0 +1,61 @@
+//! Every way out of the machine: authorise, claim, send, settle; or replay what is recorded.
+//!
+//! Nothing leaves before its claim has committed, nothing is sent twice by itself, and a credential never reaches a
+//! guest, a log, an error or the ledger.
+
+mod attempt;
+mod digest;
+mod egress;
+mod flow;
+pub mod provider;
+mod request;
+mod slots;
+mod transport;
+pub mod vault;
+
+use std::sync::Arc;
+
+pub use attempt::{Attempt, Lease};
+pub use request::{Error, Identity, Options, Refusal, Request, Response, Source, Stop};
+
+use crate::clock::Clock;
+use crate::config::GatewayConfig;
+use crate::probe::Probe;
+use crate::store::Store;
+
+/// What all attempts of a node share.
+#[derive(Debug)]
+pub struct Gateway {
+    store: Store,
+    vault: vault::Vault,
+    profiles: provider::Profiles,
+    transport: transport::Transport,
+    config: GatewayConfig,
+    clock: Arc<dyn Clock>,
+    probe: Arc<dyn Probe>,
+}
+
+impl Gateway {
+    pub fn new(
+        store: Store,
+        vault: vault::Vault,
+        config: GatewayConfig,
+        clock: Arc<dyn Clock>,
+        probe: Arc<dyn Probe>,
+    ) -> Self {
+        let transport = transport::Transport::new(clock.clone());
+        Self { store, vault, profiles: provider::Profiles::shipped(), transport, config, clock, probe }
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    pub fn profiles(&self) -> &provider::Profiles {
+        &self.profiles
+    }
+
+    pub fn vault(&self) -> &vault::Vault {
+        &self.vault
+    }
+}

@@ -1,0 +1,202 @@
+//! What a guest asks of the gateway and what it gets: the shapes, and the checks that need nothing but the request.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use url::Url;
+
+use crate::config::GatewayConfig;
+use crate::effect::OnUnknown;
+use crate::key::{self, EffectId};
+use crate::store;
+
+/// One outbound request, as the guest wrote it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: String,
+    pub url: String,
+    pub headers: Vec<(String, Vec<u8>)>,
+    pub body: Bytes,
+    pub timeout: Option<Duration>,
+}
+
+/// How the guest tells this effect from all others.
+#[derive(Clone, Debug)]
+pub enum Identity {
+    Positional,
+    Named(String),
+    Business { operation: String, key: String },
+}
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub identity: Identity,
+    /// The call's own choice for an unknown outcome.
+    pub on_unknown: Option<OnUnknown>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// None when the answer was recorded without its body.
+    pub body: Option<Bytes>,
+    pub source: Source,
+    pub effect_id: Option<EffectId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Sent,
+    Replayed,
+    LookedUp,
+    Supplied,
+}
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The guest is told.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The attempt ends: the guest is not asked.
+    #[error(transparent)]
+    Stopped(#[from] Stop),
+}
+
+/// What a guest is told, as the WIT interface words it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("denied: {0}")]
+    Denied(String),
+    #[error("effect mismatch: {0}")]
+    EffectMismatch(String),
+    #[error("another attempt or run holds this effect right now")]
+    InFlight,
+    #[error("outcome unknown: {0}")]
+    OutcomeUnknown(String),
+    #[error("unreachable: {0}")]
+    Unreachable(String),
+    #[error("no whole answer came in time")]
+    TimedOut,
+    #[error("the answer is larger than {0} bytes")]
+    ResponseTooLarge(u64),
+    #[error("invalid request: {0}")]
+    InvalidRequest(String),
+    #[error("connection lost: {0}")]
+    ConnectionLost(String),
+}
+
+/// Why an attempt must end in the middle of a call.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    #[error("the run waits until the outcome of effect {0} is settled")]
+    Suspended(EffectId),
+    #[error("the lease of this run is over")]
+    LeaseOver,
+    #[error("the ledger cannot be reached: {0}")]
+    Ledger(#[from] store::Error),
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Stopped(Stop::Ledger(error))
+    }
+}
+
+/// A request that can be sent.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub method: Method,
+    pub url: Url,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    pub timeout: Option<Duration>,
+}
+
+impl Checked {
+    /// GET, HEAD and OPTIONS change nothing outside: they are not claimed.
+    pub fn is_read(&self) -> bool {
+        matches!(self.method, Method::GET | Method::HEAD | Method::OPTIONS)
+    }
+
+    /// Idempotent by the method's own meaning (RFC 9110 section 9.2.2).
+    pub fn is_idempotent(&self) -> bool {
+        matches!(self.method, Method::PUT | Method::DELETE)
+    }
+
+    /// Scheme, authority and path: what the ledger and people may see of a URL.
+    pub fn url_without_query(&self) -> String {
+        format!("{}{}", self.url.origin().ascii_serialization(), self.url.path())
+    }
+}
+
+/// Headers that belong to the connection, the framing or the host.
+const HOST_HEADERS: [&str; 13] = [
+    "host",
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "content-length",
+    "expect",
+    "http2-settings",
+];
+
+/// Checks a request and the names in its identity.
+pub fn check(request: Request, options: &Options, config: &GatewayConfig) -> Result<Checked, Refusal> {
+    let invalid = |why: String| Refusal::InvalidRequest(why);
+    check_identity(&options.identity)?;
+    let method = Method::from_bytes(request.method.as_bytes())
+        .map_err(|_| invalid(format!("`{}` is not an HTTP method", request.method.escape_debug())))?;
+    if matches!(method, Method::CONNECT | Method::TRACE) {
+        return Err(invalid(format!("the method {method} is not allowed")));
+    }
+    let url = Url::parse(&request.url).map_err(|e| invalid(format!("the URL cannot be read: {e}")))?;
+    if request.body.len() > config.max_request_bytes {
+        return Err(invalid(format!(
+            "the body has {} bytes, the limit is {}",
+            request.body.len(),
+            config.max_request_bytes
+        )));
+    }
+    let headers = check_headers(request.headers, config)?;
+    Ok(Checked { method, url, headers, body: request.body, timeout: request.timeout })
+}
+
+fn check_identity(identity: &Identity) -> Result<(), Refusal> {
+    let checked = match identity {
+        Identity::Positional => Ok(()),
+        Identity::Named(name) => key::check_name(name),
+        Identity::Business { operation, key } => key::check_name(operation).and_then(|()| key::check_name(key)),
+    };
+    checked.map_err(|e| Refusal::InvalidRequest(e.to_string()))
+}
+
+fn check_headers(headers: Vec<(String, Vec<u8>)>, config: &GatewayConfig) -> Result<HeaderMap, Refusal> {
+    let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > config.max_header_bytes {
+        return Err(Refusal::InvalidRequest(format!(
+            "the headers have {bytes} bytes, the limit is {}",
+            config.max_header_bytes
+        )));
+    }
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let shown = name.escape_debug().to_string();
+        let invalid = |why: &str| Refusal::InvalidRequest(format!("header `{shown}`: {why}"));
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("this is not a header name"))?;
+        if HOST_HEADERS.contains(&name.as_str()) {
+            return Err(invalid("it belongs to the host; leave it out"));
+        }
+        let value = HeaderValue::from_bytes(&value).map_err(|_| invalid("its value has bytes that no header may have"))?;
+        map.append(name, value);
+    }
+    Ok(map)
+}

@@ -1,0 +1,272 @@
+//! One request on one connection of its own. Nothing is pooled and nothing is resent, so that a send is a send; and
+//! whether the first byte of the request was written is known exactly.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Method};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::egress::Target;
+use crate::clock::Clock;
+
+/// A request with everything in it, ready for the wire.
+pub struct Outgoing {
+    pub method: Method,
+    pub url: Url,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// The bounds of one send.
+pub struct Bounds {
+    pub connect: Duration,
+    pub whole: Duration,
+    /// By the clock: no first byte is written after it.
+    pub not_after: Duration,
+    pub max_response_bytes: usize,
+    pub cancel: CancellationToken,
+}
+
+/// What came of a send.
+#[derive(Debug)]
+pub enum Sent {
+    Answer { status: u16, headers: HeaderMap, body: Body },
+    /// No byte of the request was written.
+    NotSent(String),
+    /// A byte was written and no status came back.
+    TimedOut,
+    Lost(String),
+}
+
+/// How much of an answer's body came.
+#[derive(Debug)]
+pub enum Body {
+    Whole(Bytes),
+    /// It did not end within the limit.
+    TooLarge,
+    /// It broke off, or did not end in time.
+    Cut,
+}
+
+#[derive(Debug)]
+pub struct Transport {
+    clock: Arc<dyn Clock>,
+    tls: Arc<ClientConfig>,
+}
+
+impl Transport {
+    /// Trusts the platform's certificate authorities.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        // ring supports both of rustls's default versions.
+        #[allow(clippy::expect_used, reason = "a fixed choice of library parts, the same at every start")]
+        let mut tls = versions.expect("ring supports TLS 1.2 and 1.3").with_root_certificates(roots).with_no_client_auth();
+        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self { clock, tls: Arc::new(tls) }
+    }
+
+    /// Sends once. Never fails: every way it can go is a [`Sent`].
+    pub async fn send(&self, outgoing: Outgoing, target: &Target, bounds: Bounds) -> Sent {
+        let began = Arc::new(AtomicBool::new(false));
+        let cancel = bounds.cancel.clone();
+        let limit = bounds.whole;
+        let exchange = self.exchange(outgoing, target, bounds, began.clone());
+        let stopped = tokio::select! {
+            sent = exchange => return sent,
+            () = tokio::time::sleep(limit) => Sent::TimedOut,
+            () = cancel.cancelled() => Sent::Lost("the attempt was stopped".to_owned()),
+        };
+        if began.load(Ordering::Acquire) { stopped } else { Sent::NotSent("it was stopped before it was sent".to_owned()) }
+    }
+
+    async fn exchange(&self, outgoing: Outgoing, target: &Target, bounds: Bounds, began: Arc<AtomicBool>) -> Sent {
+        let connected = tokio::time::timeout(bounds.connect, self.connect(target)).await;
+        let stream = match connected {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(why)) => return Sent::NotSent(why),
+            Err(_) => return Sent::NotSent(format!("{} did not accept a connection in time", target.origin)),
+        };
+        let gate = Gate { inner: stream, clock: self.clock.clone(), not_after: bounds.not_after, began: began.clone() };
+        let deadline = tokio::time::Instant::now() + bounds.whole;
+        match request_once(gate, outgoing, &bounds, deadline).await {
+            Ok(answer) => answer,
+            Err(why) if began.load(Ordering::Acquire) => Sent::Lost(why),
+            Err(why) => Sent::NotSent(why),
+        }
+    }
+
+    async fn connect(&self, target: &Target) -> Result<Stream, String> {
+        let mut last = format!("{} has no address", target.origin);
+        for address in &target.addresses {
+            match TcpStream::connect(address).await {
+                Ok(tcp) => return self.secure(tcp, target).await,
+                Err(e) => last = format!("{} cannot be reached: {}", target.origin, e.kind()),
+            }
+        }
+        Err(last)
+    }
+
+    async fn secure(&self, tcp: TcpStream, target: &Target) -> Result<Stream, String> {
+        // Small requests go out at once; a failure to set it costs only time.
+        let _ = tcp.set_nodelay(true);
+        if target.origin.scheme == "http" {
+            return Ok(Stream::Plain(tcp));
+        }
+        let host = target.origin.host.to_string();
+        let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(bare).map_err(|_| format!("{} has no name for TLS", target.origin))?;
+        let tls = TlsConnector::from(self.tls.clone()).connect(name, tcp).await;
+        tls.map(|s| Stream::Tls(Box::new(s))).map_err(|e| format!("TLS with {} failed: {e}", target.origin))
+    }
+}
+
+async fn request_once(
+    gate: Gate,
+    outgoing: Outgoing,
+    bounds: &Bounds,
+    deadline: tokio::time::Instant,
+) -> Result<Sent, String> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(gate)).await.map_err(plain)?;
+    let driver = AbortOnDrop(tokio::spawn(connection));
+    let request = on_the_wire(outgoing)?;
+    let response = sender.send_request(request).await.map_err(plain)?;
+    let (parts, body) = response.into_parts();
+    let body = collect(body, bounds.max_response_bytes, deadline, &bounds.cancel).await;
+    drop(driver);
+    Ok(Sent::Answer { status: parts.status.as_u16(), headers: parts.headers, body })
+}
+
+/// Ends the connection with its request: a socket never outlives its send.
+struct AbortOnDrop(tokio::task::JoinHandle<hyper::Result<()>>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// hyper's own message names no address and no part of the request, unlike those of higher layers.
+fn plain(error: hyper::Error) -> String {
+    if error.is_incomplete_message() || error.is_canceled() {
+        "the connection was closed before an answer came".to_owned()
+    } else {
+        format!("the exchange failed: {error}")
+    }
+}
+
+fn on_the_wire(outgoing: Outgoing) -> Result<http::Request<Full<Bytes>>, String> {
+    let Outgoing { method, url, mut headers, body } = outgoing;
+    let path = match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    };
+    let invalid = |_| "the request cannot be written".to_owned();
+    let authority = match url.port() {
+        Some(port) => format!("{}:{port}", url.host_str().unwrap_or_default()),
+        None => url.host_str().unwrap_or_default().to_owned(),
+    };
+    let host = http::HeaderValue::from_str(&authority).map_err(|_| "the host is no header value".to_owned())?;
+    headers.insert(http::header::HOST, host);
+    headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
+    let mut request = http::Request::builder().method(method).uri(path).body(Full::new(body)).map_err(invalid)?;
+    *request.headers_mut() = headers;
+    Ok(request)
+}
+
+async fn collect(
+    mut body: hyper::body::Incoming,
+    limit: usize,
+    deadline: tokio::time::Instant,
+    cancel: &CancellationToken,
+) -> Body {
+    let mut collected = BytesMut::new();
+    loop {
+        let frame = tokio::select! {
+            frame = body.frame() => frame,
+            () = tokio::time::sleep_until(deadline) => return Body::Cut,
+            () = cancel.cancelled() => return Body::Cut,
+        };
+        match frame {
+            None => return Body::Whole(collected.freeze()),
+            Some(Err(_)) => return Body::Cut,
+            Some(Ok(frame)) => {
+                let Ok(data) = frame.into_data() else { continue };
+                if collected.len() + data.len() > limit {
+                    return Body::TooLarge;
+                }
+                collected.extend_from_slice(&data);
+            }
+        }
+    }
+}
+
+/// A connection to a provider.
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
+}
+
+/// Stands between HTTP and the connection: refuses the first byte after the deadline, and remembers that it was written.
+struct Gate {
+    inner: Stream,
+    clock: Arc<dyn Clock>,
+    not_after: Duration,
+    began: Arc<AtomicBool>,
+}
+
+impl AsyncRead for Gate {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match &mut self.inner {
+            Stream::Plain(s) => Pin::new(s).poll_read(cx, buf),
+            Stream::Tls(s) => Pin::new(s).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Gate {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if !self.began.load(Ordering::Acquire) && self.clock.elapsed() >= self.not_after {
+            return Poll::Ready(Err(io::Error::other("the lease or the provider's memory of the key is over")));
+        }
+        let written = match &mut self.inner {
+            Stream::Plain(s) => Pin::new(s).poll_write(cx, buf),
+            Stream::Tls(s) => Pin::new(s).poll_write(cx, buf),
+        };
+        if matches!(written, Poll::Ready(Ok(n)) if n > 0) {
+            self.began.store(true, Ordering::Release);
+        }
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.inner {
+            Stream::Plain(s) => Pin::new(s).poll_flush(cx),
+            Stream::Tls(s) => Pin::new(s).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.inner {
+            Stream::Plain(s) => Pin::new(s).poll_shutdown(cx),
+            Stream::Tls(s) => Pin::new(s).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! A WebAssembly activity runtime whose side effects happen once.
+//!
+//! Modules in reading order, from the outside in; each uses only those below it.
+
+pub mod gateway;
+pub mod store;
+
+pub mod clock;
+pub mod config;
+pub mod effect;
+pub mod key;
+pub mod policy;
+pub mod probe;

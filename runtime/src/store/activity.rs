@@ -1,0 +1,103 @@
+//! Activities and their versions.
+
+use chrono::{DateTime, Utc};
+
+use super::{Result, Store};
+
+/// One version of an activity. `policy` is a JSON text.
+#[derive(Clone, Debug)]
+pub struct Version {
+    pub activity: String,
+    pub version: i32,
+    pub digest: Vec<u8>,
+    pub export: String,
+    pub policy: String,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Deploys the next version and gives its number. Violates `activity_versions_module` when there is no such module.
+pub async fn deploy(
+    store: &Store,
+    tenant: &str,
+    activity: &str,
+    digest: &[u8],
+    export: &str,
+    policy: &str,
+) -> Result<i32> {
+    let version = sqlx::query_scalar!(
+        r#"with head as (
+             insert into activities (tenant, activity, latest) values ($1, $2, 1)
+             on conflict (tenant, activity) do update set latest = activities.latest + 1, retired = false
+             returning latest)
+           insert into activity_versions (tenant, activity, version, digest, export, policy)
+           select $1, $2, latest, $3, $4, $5 from head
+           returning version"#,
+        tenant,
+        activity,
+        digest,
+        export,
+        policy
+    );
+    Ok(version.fetch_one(&store.pool).await?)
+}
+
+/// The version that new runs get; none when the activity is unknown or retired.
+pub async fn find_latest(store: &Store, tenant: &str, activity: &str) -> Result<Option<Version>> {
+    let row = sqlx::query_as!(
+        Version,
+        "select v.activity, v.version, v.digest, v.export, v.policy, v.created_at
+         from activities a
+         join activity_versions v on v.tenant = a.tenant and v.activity = a.activity and v.version = a.latest
+         where a.tenant = $1 and a.activity = $2 and not a.retired",
+        tenant,
+        activity
+    );
+    Ok(row.fetch_optional(&store.pool).await?)
+}
+
+pub async fn find(store: &Store, tenant: &str, activity: &str, version: i32) -> Result<Option<Version>> {
+    let row = sqlx::query_as!(
+        Version,
+        "select activity, version, digest, export, policy, created_at
+         from activity_versions where tenant = $1 and activity = $2 and version = $3",
+        tenant,
+        activity,
+        version
+    );
+    Ok(row.fetch_optional(&store.pool).await?)
+}
+
+/// The latest version of every activity that is not retired.
+pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Version>> {
+    let rows = sqlx::query_as!(
+        Version,
+        "select v.activity, v.version, v.digest, v.export, v.policy, v.created_at
+         from activities a
+         join activity_versions v on v.tenant = a.tenant and v.activity = a.activity and v.version = a.latest
+         where a.tenant = $1 and not a.retired order by v.activity",
+        tenant
+    );
+    Ok(rows.fetch_all(&store.pool).await?)
+}
+
+/// All versions of one activity, newest first.
+pub async fn list_versions(store: &Store, tenant: &str, activity: &str) -> Result<Vec<Version>> {
+    let rows = sqlx::query_as!(
+        Version,
+        "select activity, version, digest, export, policy, created_at
+         from activity_versions where tenant = $1 and activity = $2 order by version desc",
+        tenant,
+        activity
+    );
+    Ok(rows.fetch_all(&store.pool).await?)
+}
+
+/// Retires an activity: no new runs; the runs it has go on. False when there is none to retire.
+pub async fn retire(store: &Store, tenant: &str, activity: &str) -> Result<bool> {
+    let done = sqlx::query!(
+        "update activities set retired = true where tenant = $1 and activity = $2 and not retired",
+        tenant,
+        activity
+    );
+    Ok(done.execute(&store.pool).await?.rows_affected() == 1)
+}

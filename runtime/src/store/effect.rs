@@ -1,0 +1,302 @@
+//! The ledger's statements. A claim is one statement: it checks and locks the lease, inserts the effect if it is absent
+//! or released, and writes the send's row; it has committed before the caller hears of it.
+
+use uuid::Uuid;
+
+use super::lease::Lease;
+use super::{Error, Result, Store};
+use crate::effect::{Learned, OnUnknown, Resend, State};
+
+/// How often a claim is tried again when another claim of the same effect committed between its snapshot and its end.
+const CLAIM_TRIES: usize = 5;
+
+/// An effect to claim, with all that the first claim pins.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    pub lease: Lease,
+    pub attempt: i32,
+    pub effect_id: [u8; 32],
+    pub keying: &'static str,
+    /// The identity in words, for people.
+    pub identity: String,
+    pub provider: String,
+    pub account: String,
+    pub profile_version: String,
+    pub method: String,
+    /// Without its query, which may hold what is not for the ledger.
+    pub url: String,
+    pub digest: [u8; 32],
+    pub wire_key: Option<String>,
+    /// A JSON text.
+    pub carrier: Option<String>,
+    /// How long the provider remembers a key; none: for ever.
+    pub window_ms: Option<i64>,
+    pub window_from: &'static str,
+    pub resend: Resend,
+    pub on_unknown: OnUnknown,
+}
+
+/// Who holds an effect: settling compares all three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub run_id: Uuid,
+    pub token: i64,
+    pub send: i32,
+}
+
+/// An effect in the ledger, as a claim meets it.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub state: State,
+    pub digest: Vec<u8>,
+    pub holder: Holder,
+    /// The holder's lease is alive.
+    pub holder_alive: bool,
+    pub wire_key: Option<String>,
+    pub carrier: Option<String>,
+    pub resend: Resend,
+    pub on_unknown: OnUnknown,
+    /// What is left of the provider's memory of the key; none: it never forgets. Negative when over.
+    pub window_left_ms: Option<i64>,
+    pub answer: Option<Answer>,
+}
+
+/// A recorded answer. `headers` is a JSON text; the body is absent when it was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: i32,
+    pub headers: String,
+    pub body: Option<Vec<u8>>,
+    pub source: String,
+}
+
+/// What came of a claim.
+#[derive(Debug)]
+pub enum Claimed {
+    /// The caller holds the effect and must send and settle it.
+    Won(Known),
+    /// The effect is there and is not free.
+    Found(Known),
+    /// The caller's lease is over: nothing was changed and nothing may be sent.
+    LeaseOver,
+}
+
+/// Claims an effect that is absent or released.
+pub async fn claim(store: &Store, claim: Claim) -> Result<Claimed> {
+    for _ in 0..CLAIM_TRIES {
+        match claim_once(store, &claim).await? {
+            Some(row) if row.won => return Ok(Claimed::Won(row.known()?)),
+            Some(row) if !row.leased => return Ok(Claimed::LeaseOver),
+            Some(row) => {
+                let known = row.known()?;
+                let freed_meanwhile = known.state == State::Released && known.digest == claim.digest;
+                if !freed_meanwhile {
+                    return Ok(Claimed::Found(known));
+                }
+            }
+            None if !lease_holds(store, &claim.lease).await? => return Ok(Claimed::LeaseOver),
+            None => {}
+        }
+    }
+    Err(Error::Corrupt("an effect kept changing while it was being claimed".to_owned()))
+}
+
+struct Row {
+    won: bool,
+    leased: bool,
+    state: String,
+    digest: Vec<u8>,
+    holder_run: Uuid,
+    holder_token: i64,
+    holder_send: i32,
+    holder_alive: bool,
+    wire_key: Option<String>,
+    carrier: Option<String>,
+    resend: String,
+    on_unknown: String,
+    window_left_ms: Option<i64>,
+    source: Option<String>,
+    status: Option<i32>,
+    headers: Option<String>,
+    body: Option<Vec<u8>>,
+}
+
+impl Row {
+    fn known(self) -> Result<Known> {
+        let answer = self.status.zip(self.source).map(|(status, source)| Answer {
+            status,
+            headers: self.headers.unwrap_or_else(|| "[]".to_owned()),
+            body: self.body,
+            source,
+        });
+        Ok(Known {
+            state: word(&self.state)?,
+            digest: self.digest,
+            holder: Holder { run_id: self.holder_run, token: self.holder_token, send: self.holder_send },
+            holder_alive: self.holder_alive,
+            wire_key: self.wire_key,
+            carrier: self.carrier,
+            resend: word(&self.resend)?,
+            on_unknown: word(&self.on_unknown)?,
+            window_left_ms: self.window_left_ms,
+            answer,
+        })
+    }
+}
+
+fn word<T: std::str::FromStr<Err = crate::effect::UnknownWord>>(text: &str) -> Result<T> {
+    text.parse().map_err(|e: crate::effect::UnknownWord| Error::Corrupt(e.to_string()))
+}
+
+async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"with lease as (
+             select 1 from runs
+             where tenant = $1 and run_id = $2 and token = $3 and state = 'running' and due_at > deedbox_now()
+             for share),
+           claimed as (
+             insert into effects (tenant, effect_id, keying, identity, run_id, provider, account, profile_version,
+               method, url, digest, wire_key, carrier, window_ms, window_from, resend, on_unknown, state, holder_run,
+               holder_attempt, holder_token, holder_send, first_sent_at, last_sent_at)
+             select $1, $5, $6, $7, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'claimed', $2,
+               $4, $3, 1, deedbox_now(), deedbox_now()
+             from lease
+             on conflict (tenant, effect_id) do update
+             set state = 'claimed', holder_run = $2, holder_attempt = $4, holder_token = $3,
+                 holder_send = effects.holder_send + 1, last_sent_at = deedbox_now()
+             where effects.state = 'released' and effects.digest = $13
+             returning *),
+           sent as (
+             insert into sends (tenant, effect_id, send, run_id, attempt, token, started_at)
+             select tenant, effect_id, holder_send, $2, $4, $3, deedbox_now() from claimed)
+           select true as "won!", true as "leased!", state as "state!", digest as "digest!",
+                  holder_run as "holder_run!", holder_token as "holder_token!", holder_send as "holder_send!",
+                  true as "holder_alive!", wire_key, carrier, resend as "resend!", on_unknown as "on_unknown!",
+                  window_ms as window_left_ms, source, status, headers, body
+           from claimed
+           union all
+           select false, exists (select from lease), state, digest, holder_run, holder_token, holder_send,
+                  exists (select from runs h where h.tenant = e.tenant and h.run_id = e.holder_run
+                          and h.token = e.holder_token and h.state = 'running' and h.due_at > deedbox_now()),
+                  wire_key, carrier, resend, on_unknown,
+                  (extract(epoch from
+                    case window_from when 'first' then first_sent_at else last_sent_at end - deedbox_now()) * 1000
+                   + window_ms)::bigint,
+                  source, status, headers, body
+           from effects e
+           where tenant = $1 and effect_id = $5 and not exists (select from claimed)"#,
+        claim.lease.tenant,
+        claim.lease.run_id,
+        claim.lease.token,
+        claim.attempt,
+        &claim.effect_id[..],
+        claim.keying,
+        claim.identity,
+        claim.provider,
+        claim.account,
+        claim.profile_version,
+        claim.method,
+        claim.url,
+        &claim.digest[..],
+        claim.wire_key,
+        claim.carrier,
+        claim.window_ms,
+        claim.window_from,
+        claim.resend.as_str(),
+        claim.on_unknown.as_str()
+    );
+    Ok(row.fetch_optional(&store.pool).await?)
+}
+
+async fn lease_holds(store: &Store, lease: &Lease) -> Result<bool> {
+    let row = sqlx::query_scalar!(
+        "select 1 as one from runs
+         where tenant = $1 and run_id = $2 and token = $3 and state = 'running' and due_at > deedbox_now()",
+        lease.tenant,
+        lease.run_id,
+        lease.token
+    );
+    Ok(row.fetch_optional(&store.pool).await?.is_some())
+}
+
+/// Takes over a claimed effect from a holder that is done with it, for another send, and gives the send's number. None
+/// when the lease is over or somebody else took it first: nothing was changed.
+pub async fn resend(store: &Store, lease: &Lease, attempt: i32, effect_id: &[u8; 32], from: Holder) -> Result<Option<i32>> {
+    let send = sqlx::query_scalar!(
+        r#"with lease as (
+             select 1 from runs
+             where tenant = $1 and run_id = $2 and token = $3 and state = 'running' and due_at > deedbox_now()
+             for share),
+           taken as (
+             update effects e
+             set holder_run = $2, holder_attempt = $4, holder_token = $3, holder_send = e.holder_send + 1,
+                 last_sent_at = deedbox_now()
+             from lease
+             where e.tenant = $1 and e.effect_id = $5 and e.state = 'claimed' and e.holder_run = $6
+               and e.holder_token = $7 and e.holder_send = $8
+             returning e.holder_send),
+           closed as (
+             update sends s set ended_at = deedbox_now(), result = 'unknown'
+             from taken where s.tenant = $1 and s.effect_id = $5 and s.send = $8 and s.ended_at is null)
+           insert into sends (tenant, effect_id, send, run_id, attempt, token, started_at)
+           select $1, $5, holder_send, $2, $4, $3, deedbox_now() from taken
+           returning send"#,
+        lease.tenant,
+        lease.run_id,
+        lease.token,
+        attempt,
+        &effect_id[..],
+        from.run_id,
+        from.token,
+        from.send
+    );
+    Ok(send.fetch_optional(&store.pool).await?)
+}
+
+/// What a send learned, and the state that it leaves the effect in.
+#[derive(Clone, Debug)]
+pub struct Settlement {
+    pub tenant: String,
+    pub effect_id: [u8; 32],
+    pub holder: Holder,
+    pub learned: Learned,
+    /// Claimed, when nobody knows and sending again is safe.
+    pub state: State,
+    /// The status of the send's answer, also of one that is not final.
+    pub status: Option<i32>,
+    /// The final answer, for a completed effect.
+    pub answer: Option<Answer>,
+}
+
+/// Settles an effect as long as the same send still holds it, even after its lease is over; what the send learned is
+/// kept on its own row in any case. False when another send has taken the effect or it is no longer claimed.
+pub async fn settle(store: &Store, settlement: &Settlement) -> Result<bool> {
+    let answer = settlement.answer.as_ref();
+    let settled = sqlx::query_scalar!(
+        r#"with settled as (
+             update effects
+             set state = $6, status = $9, headers = $10, body = $11, source = $12,
+                 settled_at = case when $6 = 'claimed' then null else deedbox_now() end
+             where tenant = $1 and effect_id = $2 and holder_run = $3 and holder_token = $4 and holder_send = $5
+               and state = 'claimed'
+             returning 1),
+           sent as (
+             update sends set ended_at = deedbox_now(), result = $7, status = $8
+             where tenant = $1 and effect_id = $2 and send = $5 and (result is null or result = 'unknown'))
+           select count(*) as "count!" from settled"#,
+        settlement.tenant,
+        &settlement.effect_id[..],
+        settlement.holder.run_id,
+        settlement.holder.token,
+        settlement.holder.send,
+        settlement.state.as_str(),
+        settlement.learned.as_str(),
+        settlement.status,
+        answer.map(|a| a.status),
+        answer.map(|a| a.headers.as_str()),
+        answer.and_then(|a| a.body.as_deref()),
+        answer.map(|a| a.source.as_str())
+    );
+    Ok(settled.fetch_one(&store.pool).await? == 1)
+}

@@ -1,0 +1,65 @@
+//! Late proof: a send that no longer holds its effect learned that it succeeded. Rare, so it may take a transaction of
+//! two statements: the second wakes the runs that wait for the effect, and must see those that began to wait meanwhile.
+
+use super::effect::{Answer, Holder};
+use super::{Error, Result, Store};
+use crate::effect::{Event, Resend, State, repeats, transition};
+
+/// Completes the effect with the success that came late, if its state allows it. True when the world changed twice.
+pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Holder, answer: &Answer) -> Result<bool> {
+    let mut tx = store.pool.begin().await?;
+    let Some(row) = sqlx::query!(
+        r#"select state, resend,
+                  exists (select from sends s where s.tenant = e.tenant and s.effect_id = e.effect_id
+                          and s.send <> $3 and s.result = 'answered' and s.status < 400) as "applied_twice!"
+           from effects e where tenant = $1 and effect_id = $2 for update"#,
+        tenant,
+        &effect_id[..],
+        from.send
+    )
+    .fetch_optional(&mut *tx)
+    .await?
+    else {
+        return Ok(false);
+    };
+    let corrupt = |e: crate::effect::UnknownWord| Error::Corrupt(e.to_string());
+    let state: State = row.state.parse().map_err(corrupt)?;
+    let resend: Resend = row.resend.parse().map_err(corrupt)?;
+    let event = Event::LateProof { repeated: row.applied_twice && repeats(resend, true) };
+    let Ok(next) = transition(Some(state), event) else { return Ok(false) };
+    sqlx::query!(
+        "update effects
+         set state = $3, doubled = doubled or $4, settled_at = deedbox_now(),
+             status = coalesce(status, $5), headers = coalesce(headers, $6), body = case when status is null then $7 else body end,
+             source = coalesce(source, $8)
+         where tenant = $1 and effect_id = $2",
+        tenant,
+        &effect_id[..],
+        next.state.as_str(),
+        next.doubled,
+        answer.status,
+        answer.headers,
+        answer.body,
+        answer.source
+    )
+    .execute(&mut *tx)
+    .await?;
+    wake_waiting(&mut tx, tenant, effect_id).await?;
+    tx.commit().await?;
+    Ok(next.doubled)
+}
+
+async fn wake_waiting(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, effect_id: &[u8; 32]) -> Result<()> {
+    sqlx::query!(
+        "with woken as (
+           update runs set due_at = deedbox_now()
+           where tenant = $1 and waiting_effect = $2 and state = 'waiting'
+           returning 1)
+         select pg_notify('deedbox_due', '') from woken",
+        tenant,
+        &effect_id[..]
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(())
+}

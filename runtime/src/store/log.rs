@@ -1,0 +1,42 @@
+//! What guests printed.
+
+use uuid::Uuid;
+
+use super::{Result, Store, storable};
+
+#[derive(Clone, Debug)]
+pub struct Log {
+    pub attempt: i32,
+    pub stream: String,
+    pub text: String,
+    pub truncated: bool,
+}
+
+/// Keeps one stream of one attempt, under the attempt's own lease token.
+pub async fn append(store: &Store, tenant: &str, run_id: Uuid, token: i64, log: &Log) -> Result<()> {
+    sqlx::query!(
+        "insert into logs (tenant, run_id, attempt, stream, text, truncated)
+         select $1, $2, $4, $5, $6, $7 from runs where tenant = $1 and run_id = $2 and token = $3 and attempts = $4
+         on conflict do nothing",
+        tenant,
+        run_id,
+        token,
+        log.attempt,
+        log.stream,
+        storable(&log.text),
+        log.truncated
+    )
+    .execute(&store.pool)
+    .await?;
+    Ok(())
+}
+
+pub async fn list(store: &Store, tenant: &str, run_id: Uuid) -> Result<Vec<Log>> {
+    let rows = sqlx::query_as!(
+        Log,
+        "select attempt, stream, text, truncated from logs where tenant = $1 and run_id = $2 order by attempt, stream",
+        tenant,
+        run_id
+    );
+    Ok(rows.fetch_all(&store.pool).await?)
+}

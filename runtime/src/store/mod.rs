@@ -1,0 +1,112 @@
+//! All SQL. One file per table, one verb-named function per statement; nothing else in the crate names sqlx.
+//!
+//! Every function takes the tenant first. The few that cross tenants are `lease::lease`, `lease::renew` (by the worker's
+//! own runs) and `lease::fail_lost`. No transaction is open while a guest runs or a provider is called: what a run or
+//! an effect needs is one statement. Each such function takes one owned request and gives one answer, so that many
+//! requests can be gathered into one statement behind it without its callers knowing.
+
+pub mod activity;
+pub mod checkpoint;
+pub mod effect;
+pub mod late;
+pub mod lease;
+pub mod log;
+pub mod module;
+pub mod notify;
+pub mod run;
+pub mod secret;
+pub mod send;
+pub mod tenant;
+pub mod token;
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+/// A pool of connections to the one database of a fleet.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pool: PgPool,
+}
+
+/// What can go wrong with the database.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the database address cannot be read: {0}")]
+    Address(#[source] sqlx::Error),
+    #[error("the database cannot be reached or failed: {0}")]
+    Unavailable(#[source] sqlx::Error),
+    #[error("the database refused a change: constraint {0}")]
+    Constraint(String),
+    #[error(
+        "the database was made by a newer version of Deedbox (migration {0} is unknown here): install that version or a newer one"
+    )]
+    NewerSchema(i64),
+    #[error("the schema could not be migrated: {0}")]
+    Migration(#[source] sqlx::migrate::MigrateError),
+    #[error("a stored value cannot be read: {0}")]
+    Corrupt(String),
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        let constraint = error.as_database_error().and_then(|e| e.constraint()).map(str::to_owned);
+        constraint.map_or_else(|| Self::Unavailable(error), Self::Constraint)
+    }
+}
+
+impl Error {
+    /// True when the named constraint refused the change.
+    pub fn violates(&self, constraint: &str) -> bool {
+        matches!(self, Self::Constraint(name) if name == constraint)
+    }
+}
+
+impl Store {
+    /// Connects lazily: the first statement opens the first connection.
+    pub fn connect(url: &str, max_connections: u32) -> Result<Self> {
+        let options: PgConnectOptions = url.parse().map_err(Error::Address)?;
+        // Every statement is written for read committed, whatever the database's default is.
+        let options = options.options([("default_transaction_isolation", "read committed")]);
+        let pool = PgPoolOptions::new()
+            .max_connections(max_connections)
+            .acquire_timeout(Duration::from_secs(10))
+            .test_before_acquire(false)
+            .connect_lazy_with(options);
+        Ok(Self { pool })
+    }
+
+    /// Brings the schema up to this version. Safe to call from many nodes at once.
+    pub async fn migrate(&self) -> Result<()> {
+        match MIGRATIONS.run(&self.pool).await {
+            Ok(()) => Ok(()),
+            Err(sqlx::migrate::MigrateError::VersionMissing(version)) => Err(Error::NewerSchema(version)),
+            Err(sqlx::migrate::MigrateError::Execute(error)) => Err(Error::Unavailable(error)),
+            Err(error) => Err(Error::Migration(error)),
+        }
+    }
+
+    /// Succeeds when the database answers.
+    pub async fn ping(&self) -> Result<()> {
+        sqlx::query!("select 1 as one").fetch_one(&self.pool).await?;
+        Ok(())
+    }
+
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+/// PostgreSQL text cannot hold NUL: it is shown as the replacement character.
+pub fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// PostgreSQL has no unsigned integers: counts and milliseconds are kept as `bigint`, cut at its end.
+fn big(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

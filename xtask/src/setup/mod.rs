@@ -1,0 +1,37 @@
+//! Set-up: what a machine needs beyond cargo and a C linker, found or made.
+//!
+//! Every step may be repeated at any time and does nothing when nothing is missing. As an ordinary
+//! user it writes only below the cache folder.
+
+mod apt;
+mod debian;
+mod postgres;
+mod wasm;
+mod wasm_std;
+
+use anyhow::Result;
+
+pub use self::postgres::Postgres;
+pub use self::wasm::Compiler;
+use crate::report;
+use crate::settings::Settings;
+
+pub struct Tools {
+    pub compiler: Compiler,
+    pub postgres: Postgres,
+}
+
+pub fn all(settings: &Settings) -> Result<Tools> {
+    Ok(Tools {
+        compiler: wasm_only(settings)?,
+        postgres: postgres_only(settings)?,
+    })
+}
+
+pub fn wasm_only(settings: &Settings) -> Result<Compiler> {
+    report::step(wasm::STEP, || wasm::ensure(settings))
+}
+
+pub fn postgres_only(settings: &Settings) -> Result<Postgres> {
+    report::step(postgres::STEP, || postgres::ensure(settings))
+}

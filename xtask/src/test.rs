@@ -1,0 +1,112 @@
+//! `cargo xtask test`: what must hold before a change goes in, in the order of its cost.
+//!
+//! It stops at the first stage that fails, and always prints the table of the stages it ran.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::deny::Checks;
+use crate::report::Stages;
+use crate::settings::Settings;
+use crate::workspace::Workspace;
+use crate::{deny, guests, setup, shell, sqlx};
+
+/// The variable that tells tests and benchmarks where the components are.
+pub const COMPONENTS: &str = "DEEDBOX_COMPONENTS";
+
+#[derive(Args)]
+pub struct Options {
+    /// Run the long suite as well.
+    #[arg(long)]
+    long: bool,
+    /// Check advisories as well, which needs a network; compiles cargo-deny into the cache when it is not there.
+    #[arg(long)]
+    deny: bool,
+    /// Run only the tests whose names contain one of these.
+    filters: Vec<String>,
+}
+
+pub fn run(settings: &Settings, workspace: &Workspace, options: &Options) -> Result<()> {
+    let mut stages = Stages::default();
+    let result = run_stages(settings, workspace, options, &mut stages);
+    stages.print_table();
+    result
+}
+
+fn run_stages(
+    settings: &Settings,
+    workspace: &Workspace,
+    options: &Options,
+    stages: &mut Stages,
+) -> Result<()> {
+    let cargo = |arguments: &[&str]| {
+        shell::run(
+            settings
+                .cargo()
+                .args(arguments)
+                .current_dir(&workspace.root),
+        )
+    };
+    let tools = stages.run("setup", || setup::all(settings))?;
+    stages.run("format", || cargo(&["fmt", "--all", "--check"]))?;
+    stages.run("lint", || {
+        cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ])
+    })?;
+    stages.run("queries", || {
+        sqlx::check(
+            settings,
+            workspace,
+            &tools.postgres,
+            &sqlx::Scope::Workspace,
+        )
+    })?;
+    let components = stages.run("guests", || {
+        guests::build(settings, workspace, &tools.compiler, &guests::ALL)
+    })?;
+    deny_stage(settings, workspace, options, stages)?;
+    // Programs and tests in one invocation: cargo then gives both the same features, and builds once.
+    stages.run("build", || {
+        cargo(&["build", "--workspace", "--bins", "--tests"])
+    })?;
+    stages.run("test", || {
+        let mut tests = settings.cargo();
+        tests
+            .args(["test", "--workspace", "--"])
+            .args(&options.filters)
+            .env(COMPONENTS, &components);
+        if options.long {
+            tests.env("DEEDBOX_LONG", "1");
+        }
+        shell::run(tests.current_dir(&workspace.root))
+    })
+}
+
+fn deny_stage(
+    settings: &Settings,
+    workspace: &Workspace,
+    options: &Options,
+    stages: &mut Stages,
+) -> Result<()> {
+    if options.deny {
+        return stages.run("deny", || {
+            deny::check(settings, workspace, &deny::install(settings)?, Checks::All)
+        });
+    }
+    let Some(program) = deny::find(settings) else {
+        stages.skip(
+            "deny",
+            "cargo-deny is not installed (`cargo xtask test --deny` installs it)",
+        );
+        return Ok(());
+    };
+    stages.run("deny", || {
+        deny::check(settings, workspace, &program, Checks::Offline)
+    })
+}
