@@ -2,6 +2,13 @@
 //!
 //! Modules in reading order, from the outside in; each uses only those below it.
 
+pub mod node;
+pub mod worker;
+
+pub mod registry;
+
+pub mod host;
+
 pub mod gateway;
 pub mod store;
 
@@ -10,4 +17,5 @@ pub mod config;
 pub mod effect;
 pub mod key;
 pub mod policy;
+pub mod postgres;
 pub mod probe;

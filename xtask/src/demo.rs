@@ -16,19 +16,17 @@ pub fn run(settings: &Settings, workspace: &Workspace, arguments: &[String]) -> 
     println!("demo: building the activity");
     let components = guests::build(settings, workspace, &tools.compiler, &[guests::DEMO])?;
     println!("demo: building deedbox and the books of the pretended bank");
-    shell::run(
-        settings
-            .cargo()
-            .args([
-                "build",
-                "--package",
-                "deedbox",
-                "--package",
-                "deedbox-books",
-                "--bins",
-            ])
-            .current_dir(&workspace.root),
-    )?;
+    // The whole workspace is selected so that dependencies get the features they have in the tests,
+    // and are not built a second time there.
+    let build = [
+        "build",
+        "--workspace",
+        "--bin",
+        "deedbox",
+        "--bin",
+        "deedbox-books",
+    ];
+    shell::run(settings.cargo().args(build).current_dir(&workspace.root))?;
     let mut demo = Command::new(workspace.program("deedbox"));
     demo.arg("demo")
         .arg("--component")

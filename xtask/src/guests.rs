@@ -36,6 +36,7 @@ pub fn build(
         .map(|folder| workspace.guest_package(folder))
         .collect::<Result<Vec<_>>>()?;
     let target = workspace.target.join("guests");
+    forget_other_compiler(&target, &compiler.identity()?)?;
     let mut cargo = settings.cargo();
     cargo
         .args([
@@ -62,6 +63,19 @@ pub fn build(
         )?;
     }
     Ok(components)
+}
+
+/// Empties the target folder when another standard library filled it.
+fn forget_other_compiler(target: &Path, identity: &str) -> Result<()> {
+    let note = target.join("compiler");
+    if fs::read_to_string(&note).is_ok_and(|written| written == identity) {
+        return Ok(());
+    }
+    if target.exists() {
+        fs::remove_dir_all(target)?;
+    }
+    fs::create_dir_all(target)?;
+    Ok(fs::write(note, identity)?)
 }
 
 /// Copies only what changed, so that what is built from a component is not built again.
@@ -95,6 +109,21 @@ fn publish(built: &Path, component: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_another_standard_library_built_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, built) = (
+            folder.path().join("guests"),
+            folder.path().join("guests/a.rlib"),
+        );
+        forget_other_compiler(&target, "one").unwrap();
+        fs::write(&built, "").unwrap();
+        forget_other_compiler(&target, "one").unwrap();
+        assert!(built.exists());
+        forget_other_compiler(&target, "two").unwrap();
+        assert!(!built.exists());
+    }
 
     #[test]
     fn a_core_module_is_not_published() {

@@ -51,6 +51,10 @@ impl Gateway {
         &self.clock
     }
 
+    pub fn probe(&self) -> &Arc<dyn Probe> {
+        &self.probe
+    }
+
     pub fn profiles(&self) -> &provider::Profiles {
         &self.profiles
     }

@@ -108,6 +108,11 @@ impl MasterKey {
         blake3::derive_key("deedbox 2026 random secret", &self.0[..])
     }
 
+    /// The key that authenticates compiled code on disk.
+    pub fn artefact_key(&self) -> [u8; 32] {
+        blake3::derive_key("deedbox 2026 artefact key", &self.0[..])
+    }
+
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(Key::from_slice(&self.0[..]))
     }

@@ -49,8 +49,8 @@ pub enum Next {
     Retry { after_ms: u64 },
     /// Waits until the effect's question is settled; no attempt is spent.
     Wait { effect_id: [u8; 32] },
-    /// Goes back to the queue at once; no attempt is spent.
-    Requeue,
+    /// Goes back to the queue; no attempt is spent.
+    Requeue { after_ms: u64 },
 }
 
 /// Leases up to `limit` due runs of any tenant, oldest first, for `ttl_ms`. A run whose former lease ran out is taken
@@ -170,7 +170,9 @@ impl<'a> Change<'a> {
             Next::Wait { effect_id } => {
                 Self { state: "waiting", spent_back: 1, waiting_effect: Some(effect_id), ..ended }
             }
-            Next::Requeue => Self { state: "queued", spent_back: 1, due_in_ms: Some(0.0), ..ended },
+            Next::Requeue { after_ms } => {
+                Self { state: "queued", spent_back: 1, due_in_ms: Some(big(*after_ms) as f64), ..ended }
+            }
         }
     }
 }

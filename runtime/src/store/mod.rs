@@ -101,6 +101,18 @@ impl Store {
     }
 }
 
+/// Creates a database on the server of `url` if it is not there. `name` must be an identifier that needs no quotes.
+pub async fn create_database(url: &str, name: &str) -> Result<()> {
+    let store = Store::connect(url, 2)?;
+    let there = sqlx::query_scalar!("select 1 as one from pg_database where datname = $1", name);
+    if there.fetch_optional(&store.pool).await?.is_none() {
+        let create = sqlx::AssertSqlSafe(format!("create database {name}"));
+        sqlx::raw_sql(create).execute(&store.pool).await?;
+    }
+    store.close().await;
+    Ok(())
+}
+
 /// PostgreSQL text cannot hold NUL: it is shown as the replacement character.
 pub fn storable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")

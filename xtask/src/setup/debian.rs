@@ -43,7 +43,10 @@ pub fn is_possible(settings: &Settings) -> bool {
 /// The cached compiler; makes it first when there is none, which takes one to two minutes.
 pub fn ensure(settings: &Settings) -> Result<(Compiler, Done)> {
     let place = place(settings);
-    let compiler = || Compiler::Private(place.join(wasm_std::WRAPPER));
+    let compiler = || Compiler::Private {
+        rustc: place.join(wasm_std::WRAPPER),
+        marker: place.join(MARKER),
+    };
     let found = || Done::AlreadyThere(place.display().to_string());
     if is_cached(settings) {
         return Ok((compiler(), found()));
@@ -57,16 +60,24 @@ pub fn ensure(settings: &Settings) -> Result<(Compiler, Done)> {
     if is_cached(settings) {
         return Ok((compiler(), found()));
     }
-    let draft = tempfile::Builder::new()
-        .prefix("wasm-rust-")
-        .tempdir_in(&settings.cache)?;
-    make(settings, draft.path())?;
-    if place.exists() {
-        fs::remove_dir_all(&place)
-            .context("cannot remove an incomplete compiler from the cache")?;
+    // One name, so that what a killed run left is found; the lock makes it ours.
+    let draft = settings.cache.join("wasm-rust.draft");
+    remove(&draft)?;
+    fs::create_dir(&draft)?;
+    if let Err(error) = make(settings, &draft) {
+        remove(&draft)?;
+        return Err(error);
     }
-    fs::rename(draft.keep(), &place)?;
+    remove(&place)?;
+    fs::rename(&draft, &place)?;
     Ok((compiler(), Done::Made("built")))
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))
 }
 
 fn place(settings: &Settings) -> PathBuf {

@@ -16,12 +16,22 @@ use crate::shell;
 
 pub const STEP: &str = "PostgreSQL";
 const MIN_MAJOR: u32 = 15;
-const PROGRAMS: [&str; 3] = ["initdb", "postgres", "psql"];
+const PROGRAMS: [&str; 4] = ["initdb", "pg_ctl", "postgres", "psql"];
+/// The places where the runtime looks too: a parent, what stands before the version, what follows.
+const PLACES: [(&str, &str, &str); 7] = [
+    ("/usr/lib/postgresql", "", "bin"),
+    ("/usr", "pgsql-", "bin"),
+    ("/usr/lib", "postgresql", "bin"),
+    ("/usr/libexec", "postgresql", ""),
+    ("/opt/homebrew/opt", "postgresql@", "bin"),
+    ("/usr/local/opt", "postgresql@", "bin"),
+    ("/Applications/Postgres.app/Contents/Versions", "", "bin"),
+];
 /// Debian's answer to "make a cluster when the package is installed?".
 const CLUSTER_SETTINGS: &str = "/etc/postgresql-common/createcluster.conf";
 
 pub struct Postgres {
-    /// The folder of `initdb`, `postgres` and `psql`.
+    /// The folder that holds all of [`PROGRAMS`].
     pub programs: PathBuf,
     pub major: u32,
 }
@@ -35,17 +45,16 @@ pub fn ensure(settings: &Settings) -> Result<(Postgres, Done)> {
     match find(settings) {
         Some(found) => Ok((found, Done::Made("installed"))),
         None => bail!(
-            "PostgreSQL was installed, but no {PROGRAMS:?} of version {MIN_MAJOR} or newer are to be found"
+            "PostgreSQL was installed, but no folder has {PROGRAMS:?} of version {MIN_MAJOR} or newer"
         ),
     }
 }
 
-/// On PATH first, then the newest in the places of the distributions.
+/// The one on PATH, else the newest in the known places.
 fn find(settings: &Settings) -> Option<Postgres> {
-    let on_path = settings
-        .search_path
-        .iter()
-        .find_map(|folder| accept(folder));
+    let on_path =
+        shell::find("postgres", &settings.search_path).and_then(|path| path.canonicalize().ok());
+    let on_path = on_path.as_deref().and_then(Path::parent).and_then(accept);
     on_path.or_else(|| {
         known_places()
             .iter()
@@ -55,20 +64,20 @@ fn find(settings: &Settings) -> Option<Postgres> {
 }
 
 fn known_places() -> Vec<PathBuf> {
-    let mut places = Vec::new();
-    for (parent, prefix, below) in [
-        ("/usr/lib/postgresql", "", "bin"),
-        ("/usr", "pgsql-", "bin"),
-        ("/opt/homebrew/opt", "postgresql", "bin"),
-        ("/usr/local/opt", "postgresql", "bin"),
-        ("/home/linuxbrew/.linuxbrew/opt", "postgresql", "bin"),
-    ] {
-        let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-        let matching =
-            entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
-        places.extend(matching.map(|entry| entry.path().join(below)));
-    }
-    places
+    PLACES
+        .iter()
+        .flat_map(|place| versions_in(*place))
+        .collect()
+}
+
+fn versions_in((parent, prefix, below): (&str, &str, &str)) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let versioned = entries.filter(|entry| {
+        let name = entry.file_name();
+        let version = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        version.is_some_and(|version| version.parse::<u32>().is_ok())
+    });
+    versioned.map(|entry| entry.path().join(below)).collect()
 }
 
 fn accept(folder: &Path) -> Option<Postgres> {

@@ -20,13 +20,28 @@ pub enum Compiler {
     /// The toolchain in use has the target.
     Toolchain,
     /// A compiler of its own, in the cache; guests are built with it.
-    Private(PathBuf),
+    Private {
+        rustc: PathBuf,
+        /// Written when it was made.
+        marker: PathBuf,
+    },
 }
 
 impl Compiler {
     pub fn apply(&self, cargo: &mut Command) {
-        if let Self::Private(rustc) = self {
+        if let Self::Private { rustc, .. } = self {
             cargo.env("RUSTC", rustc);
+        }
+    }
+
+    /// Another text for another standard library, which cargo cannot tell apart: it compares
+    /// versions, and a private library that is made anew has the version of the one before.
+    pub fn identity(&self) -> Result<String> {
+        match self {
+            Self::Toolchain => Ok("toolchain".to_owned()),
+            Self::Private { marker, .. } => {
+                Ok(format!("private {:?}", marker.metadata()?.modified()?))
+            }
         }
     }
 }

@@ -1,0 +1,124 @@
+//! The one constructor of a wasmtime engine, and compiled modules ready to be instantiated.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Semaphore;
+use wasmtime::component::{Component, Linker};
+use wasmtime::{Config, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+
+use super::bindings::{self, ActivityPre};
+use super::guest::Guest;
+use crate::config::HostConfig;
+
+/// Core instances, memories and tables that one component may have. An adapter or a libc adds some to the guest's own.
+const CORE_INSTANCES: u32 = 16;
+const MEMORIES: u32 = 2;
+const TABLES: u32 = 8;
+
+/// wasmtime, with the places for instances.
+pub struct Engine {
+    pub(super) wasmtime: wasmtime::Engine,
+    linker: Linker<Guest>,
+    pub(super) config: HostConfig,
+    instances: Arc<Semaphore>,
+    ticking: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// A compiled component, linked up to its instantiation.
+pub struct Module {
+    pub(super) pre: ActivityPre<Guest>,
+}
+
+impl std::fmt::Debug for Module {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Module")
+    }
+}
+
+impl Engine {
+    pub fn new(config: HostConfig) -> wasmtime::Result<Arc<Self>> {
+        let wasmtime = wasmtime::Engine::new(&engine_config(&config))?;
+        let mut linker = Linker::new(&wasmtime);
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+        bindings::Activity::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |guest| guest)?;
+        let ticking = Arc::new(AtomicBool::new(true));
+        tick(wasmtime.weak(), ticking.clone(), config.epoch_ms);
+        let instances = Arc::new(Semaphore::new(config.max_instances as usize));
+        Ok(Arc::new(Self { wasmtime, linker, config, instances, ticking }))
+    }
+
+    /// The engine that compiles and loads components.
+    pub fn wasmtime(&self) -> &wasmtime::Engine {
+        &self.wasmtime
+    }
+
+    pub fn config(&self) -> &HostConfig {
+        &self.config
+    }
+
+    /// The places for instances: an attempt holds one for as long as it runs.
+    pub fn instances(&self) -> &Arc<Semaphore> {
+        &self.instances
+    }
+
+    /// Links a component. The error names the import or export that does not fit.
+    pub fn link(&self, component: &Component) -> wasmtime::Result<Module> {
+        Ok(Module { pre: ActivityPre::new(self.linker.instantiate_pre(component)?)? })
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.ticking.store(false, Ordering::Relaxed);
+    }
+}
+
+fn engine_config(config: &HostConfig) -> Config {
+    let memory = usize::try_from(config.max_memory_bytes).unwrap_or(usize::MAX);
+    // One place more than attempts: `describe` at upload has its own.
+    let components = config.max_instances + 1;
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(components)
+        .total_core_instances(components * CORE_INSTANCES)
+        .total_memories(components * MEMORIES)
+        .total_tables(components * TABLES)
+        .total_stacks(components)
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_memories_per_component(MEMORIES)
+        .max_tables_per_component(TABLES)
+        .max_tables_per_module(TABLES)
+        .table_elements(config.max_table_elements as usize)
+        .max_memory_size(memory)
+        .linear_memory_keep_resident(64 << 10);
+    let mut engine = Config::new();
+    engine
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
+        .memory_init_cow(true)
+        .epoch_interruption(true)
+        .concurrency_support(false)
+        .cranelift_opt_level(OptLevel::Speed)
+        .max_wasm_stack(config.max_stack_bytes)
+        // A host call that begins at the end of the guest's stack needs room of its own.
+        .async_stack_size(config.max_stack_bytes + (1 << 20));
+    engine
+}
+
+/// Moves the epoch on, by which running guests see that time passes.
+fn tick(engine: wasmtime::EngineWeak, ticking: Arc<AtomicBool>, epoch_ms: u64) {
+    std::thread::spawn(move || {
+        while ticking.load(Ordering::Relaxed) {
+            std::thread::sleep(crate::config::ms(epoch_ms));
+            match engine.upgrade() {
+                Some(engine) => engine.increment_epoch(),
+                None => return,
+            }
+        }
+    });
+}

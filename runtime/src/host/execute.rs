@@ -1,0 +1,81 @@
+//! One attempt: instantiate, call, end. Bounded in time from the first instruction of instantiation on.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use wasmtime::{Store, UpdateDeadline};
+
+use super::engine::{Engine, Module};
+use super::guest::{Guest, RunInfo, Setting};
+use super::outcome::{self, Outcome};
+use super::stdio::Captured;
+use crate::gateway::Attempt;
+
+/// What one attempt is to run.
+#[derive(Debug)]
+pub struct Execution {
+    pub attempt: Arc<Attempt>,
+    pub info: RunInfo,
+    /// The activity's name inside the module.
+    pub export: String,
+    /// A JSON text.
+    pub input: String,
+    pub memory_bytes: u64,
+    pub deadline: Instant,
+    /// None: fresh random numbers.
+    pub random_seed: Option<[u8; 32]>,
+}
+
+/// How it went.
+#[derive(Debug)]
+pub struct Ended {
+    pub outcome: Outcome,
+    pub stdout: Captured,
+    pub stderr: Captured,
+    pub peak_memory_bytes: u64,
+}
+
+/// Runs one attempt to its end. All its sends are settled or marked unknown when this returns.
+pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> Ended {
+    let Execution { attempt, info, export, input, memory_bytes, deadline, random_seed } = execution;
+    let run = Some((attempt.clone(), info));
+    let mut store = new_store(engine, Setting { memory_bytes, deadline, random_seed, run });
+    let result = {
+        let call = async {
+            let instance = module.pre.instantiate_async(&mut store).await?;
+            instance.deedbox_activity_activities().call_run(&mut store, &export, &input).await
+        };
+        tokio::select! {
+            result = call => Ok(result),
+            () = tokio::time::sleep_until(deadline) => Err(timed_out()),
+            () = attempt.stopped() => Err(Outcome::Stopped),
+        }
+    };
+    attempt.close().await;
+    let guest = store.data();
+    let (stdout, stderr) = (guest.stdout.take(), guest.stderr.take());
+    let outcome = match result {
+        Err(outcome) => outcome,
+        Ok(Ok(returned)) => outcome::returned(returned, engine.config.max_output_bytes),
+        Ok(Err(error)) => outcome::ended(error, guest.limiter.denied, &stderr.text()),
+    };
+    Ended { outcome, stdout, stderr, peak_memory_bytes: guest.limiter.peak as u64 }
+}
+
+fn timed_out() -> Outcome {
+    Outcome::Ended { code: "timed-out", message: "the attempt did not end within start_to_close".to_owned() }
+}
+
+/// A store whose guest gives way to others at every epoch and ends at its deadline.
+pub fn new_store(engine: &Engine, setting: Setting) -> Store<Guest> {
+    let mut store = Store::new(&engine.wasmtime, Guest::new(&engine.config, setting));
+    store.limiter(|guest| &mut guest.limiter);
+    store.set_hostcall_fuel(engine.config.max_call_bytes);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(|context| {
+        let guest = context.data();
+        let over = guest.is_stopping() || Instant::now() >= guest.deadline;
+        Ok(if over { UpdateDeadline::Interrupt } else { UpdateDeadline::Yield(1) })
+    });
+    store
+}

@@ -1,0 +1,108 @@
+//! The state behind one instance: what its imports work on.
+
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use tokio::time::Instant;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+use super::limits::Limiter;
+use super::stdio::Capture;
+use crate::config::HostConfig;
+use crate::gateway::Attempt;
+
+/// Resources that one instance may hold at once; beyond it the attempt traps.
+const MAX_RESOURCES: usize = 10_000;
+
+/// Random bytes in one call; beyond it the attempt traps.
+const MAX_RANDOM_BYTES: u64 = 1 << 20;
+
+/// What a guest may know about its run.
+#[derive(Clone, Debug)]
+pub struct RunInfo {
+    pub activity: String,
+    pub attempt: u32,
+    pub max_attempts: u32,
+}
+
+/// A call that needs a run was made while the module was described.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is not there while the module is described: `describe` must only describe")]
+pub struct NoRun(pub &'static str);
+
+pub struct Guest {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    pub limiter: Limiter,
+    pub deadline: Instant,
+    run: Option<(Arc<Attempt>, RunInfo)>,
+    pub stdout: Capture,
+    pub stderr: Capture,
+    pub max_checkpoint_bytes: usize,
+}
+
+/// What differs from instance to instance.
+pub struct Setting {
+    pub memory_bytes: u64,
+    pub deadline: Instant,
+    /// The seed of the guest's random numbers; none: fresh ones.
+    pub random_seed: Option<[u8; 32]>,
+    pub run: Option<(Arc<Attempt>, RunInfo)>,
+}
+
+impl Guest {
+    pub fn new(config: &HostConfig, setting: Setting) -> Self {
+        let (stdout, stderr) = (Capture::new(config.max_log_bytes), Capture::new(config.max_log_bytes));
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.stdout(stdout.clone()).stderr(stderr.clone());
+        wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(MAX_RANDOM_BYTES);
+        if let Some(seed) = setting.random_seed {
+            stable_random(&mut wasi, seed);
+        }
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(MAX_RESOURCES);
+        Self {
+            wasi: wasi.build(),
+            table,
+            limiter: Limiter::new(setting.memory_bytes, config.max_table_elements),
+            deadline: setting.deadline,
+            run: setting.run,
+            stdout,
+            stderr,
+            max_checkpoint_bytes: config.max_checkpoint_bytes,
+        }
+    }
+
+    /// The attempt that the guest works for.
+    pub fn attempt(&self, call: &'static str) -> Result<Arc<Attempt>, NoRun> {
+        self.run.as_ref().map(|(attempt, _)| attempt.clone()).ok_or(NoRun(call))
+    }
+
+    pub fn run_info(&self) -> Result<RunInfo, NoRun> {
+        self.run.as_ref().map(|(_, info)| info.clone()).ok_or(NoRun("context"))
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.run.as_ref().is_some_and(|(attempt, _)| attempt.is_stopping())
+    }
+}
+
+/// Three independent streams from one seed: the secure one, the insecure one, and the seed for hash maps.
+fn stable_random(wasi: &mut WasiCtxBuilder, seed: [u8; 32]) {
+    let stream = |number: u64| {
+        let mut rng = ChaCha20Rng::from_seed(seed);
+        rng.set_stream(number);
+        rng
+    };
+    let mut half = [0; 16];
+    half.copy_from_slice(&blake3::derive_key("deedbox 2026 random hash seed", &seed)[..16]);
+    wasi.secure_random(stream(0)).insecure_random(stream(1)).insecure_random_seed(u128::from_le_bytes(half));
+}
+
+impl WasiView for Guest {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}

@@ -1,0 +1,79 @@
+//! `deedbox:activity/http`.
+
+use bytes::Bytes;
+
+use super::bindings::deedbox::activity::http as wit;
+use super::guest::Guest;
+use crate::config::ms;
+use crate::effect::OnUnknown;
+use crate::gateway::{Error, Identity, Options, Refusal, Request, Response, Source};
+
+impl wit::Host for Guest {
+    async fn send(
+        &mut self,
+        request: wit::Request,
+        options: wit::Options,
+    ) -> wasmtime::Result<Result<wit::Response, wit::Error>> {
+        let attempt = self.attempt("send")?;
+        match attempt.send(request_in(request), options_in(options)).await {
+            Ok(response) => Ok(Ok(response_out(response))),
+            Err(Error::Refused(refusal)) => Ok(Err(refusal_out(refusal))),
+            Err(Error::Stopped(stop)) => Err(stop.into()),
+        }
+    }
+}
+
+fn request_in(request: wit::Request) -> Request {
+    Request {
+        method: request.method,
+        url: request.url,
+        headers: request.headers,
+        body: Bytes::from(request.body),
+        timeout: request.timeout_ms.map(|timeout| ms(u64::from(timeout))),
+    }
+}
+
+fn options_in(options: wit::Options) -> Options {
+    Options {
+        identity: match options.identity {
+            wit::Identity::Positional => Identity::Positional,
+            wit::Identity::Named(name) => Identity::Named(name),
+            wit::Identity::Business(business) => Identity::Business { operation: business.operation, key: business.key },
+        },
+        on_unknown: match options.on_unknown {
+            wit::OnUnknown::ProviderDefault => None,
+            wit::OnUnknown::Ask => Some(OnUnknown::Ask),
+            wit::OnUnknown::AtMostOnce => Some(OnUnknown::AtMostOnce),
+            wit::OnUnknown::AtLeastOnce => Some(OnUnknown::AtLeastOnce),
+        },
+    }
+}
+
+fn response_out(response: Response) -> wit::Response {
+    wit::Response {
+        status: response.status,
+        headers: response.headers,
+        body: response.body.map_or(wit::Body::NotKept, |bytes| wit::Body::Bytes(bytes.into())),
+        source: match response.source {
+            Source::Sent => wit::Source::Sent,
+            Source::Replayed => wit::Source::Replayed,
+            Source::LookedUp => wit::Source::LookedUp,
+            Source::Supplied => wit::Source::Supplied,
+        },
+        effect_id: response.effect_id.map(|id| id.to_string()),
+    }
+}
+
+fn refusal_out(refusal: Refusal) -> wit::Error {
+    match refusal {
+        Refusal::Denied(why) => wit::Error::Denied(why),
+        Refusal::EffectMismatch(why) => wit::Error::EffectMismatch(why),
+        Refusal::InFlight => wit::Error::InFlight,
+        Refusal::OutcomeUnknown(why) => wit::Error::OutcomeUnknown(why),
+        Refusal::Unreachable(why) => wit::Error::Unreachable(why),
+        Refusal::TimedOut => wit::Error::TimedOut,
+        Refusal::ResponseTooLarge(limit) => wit::Error::ResponseTooLarge(limit),
+        Refusal::InvalidRequest(why) => wit::Error::InvalidRequest(why),
+        Refusal::ConnectionLost(why) => wit::Error::ConnectionLost(why),
+    }
+}

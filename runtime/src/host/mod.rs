@@ -1,0 +1,23 @@
+//! The sandbox: runs one attempt of one activity on wasmtime. One file per WIT interface translates between guest and
+//! host; no policy lives here. What a guest does wrong is a value or ends its attempt, and touches nothing else.
+
+mod bindings;
+mod checkpoint;
+mod context;
+mod describe;
+mod engine;
+mod execute;
+mod guest;
+mod http;
+mod idempotency;
+mod limits;
+mod outcome;
+mod stdio;
+
+pub use bindings::{is_known, known_in_words};
+pub use describe::{Descriptor, describe};
+pub use engine::{Engine, Module};
+pub use execute::{Ended, Execution, execute};
+pub use guest::RunInfo;
+pub use outcome::{Failure, FailureKind, Outcome};
+pub use stdio::Captured;

@@ -1,0 +1,109 @@
+//! One node of a fleet, put together from its settings: what `serve`, `worker` and `up` run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{Clock, SystemClock};
+use crate::config::Config;
+use crate::gateway::Gateway;
+use crate::gateway::vault::{MasterKey, Vault};
+use crate::host::Engine;
+use crate::probe::{self, Probe};
+use crate::registry::{Artefacts, CacheError, Registry};
+use crate::store::{self, Store};
+use crate::worker::{self, Worker};
+
+/// What one node needs to know.
+#[derive(Debug)]
+pub struct NodeSettings {
+    pub database_url: String,
+    pub master_key: MasterKey,
+    /// For compiled code. Each node has its own.
+    pub cache_dir: PathBuf,
+    pub config: Config,
+    /// The worker's name.
+    pub name: String,
+}
+
+/// Why a node cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    #[error("the WebAssembly engine cannot start: {0}")]
+    Engine(String),
+    #[error("the server stopped: {0}")]
+    Serve(#[from] std::io::Error),
+}
+
+/// A node whose parts share one database pool, one engine and one gateway.
+#[derive(Debug)]
+pub struct Node {
+    store: Store,
+    gateway: Arc<Gateway>,
+    registry: Arc<Registry>,
+    worker: Arc<Worker>,
+    config: Arc<Config>,
+}
+
+impl Node {
+    /// Puts the node together. The database is reached with the first statement; the schema is not touched.
+    pub fn open(settings: NodeSettings) -> Result<Self, Error> {
+        Self::open_with(settings, Arc::new(SystemClock), probe::none())
+    }
+
+    /// The same, with a clock and a probe of a test's own.
+    pub fn open_with(settings: NodeSettings, clock: Arc<dyn Clock>, probe: Arc<dyn Probe>) -> Result<Self, Error> {
+        let NodeSettings { database_url, master_key, cache_dir, config, name } = settings;
+        let store = Store::connect(&database_url, config.database.max_connections)?;
+        let engine = Engine::new(config.host.clone()).map_err(|e| Error::Engine(format!("{e:#}")))?;
+        let artefacts = Artefacts::open(&cache_dir, master_key.artefact_key())?;
+        let registry = Arc::new(Registry::new(store.clone(), engine, artefacts));
+        let random_secret = master_key.random_secret();
+        let vault = Vault::new(store.clone(), master_key, clock.clone());
+        let gateway = Arc::new(Gateway::new(store.clone(), vault, config.gateway.clone(), clock, probe));
+        let worker = Worker::new(worker::Parts {
+            name,
+            store: store.clone(),
+            gateway: gateway.clone(),
+            registry: registry.clone(),
+            config: config.worker.clone(),
+            random_secret,
+        });
+        Ok(Self { store, gateway, registry, worker, config: Arc::new(config) })
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub fn gateway(&self) -> &Arc<Gateway> {
+        &self.gateway
+    }
+
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    pub fn worker(&self) -> &Arc<Worker> {
+        &self.worker
+    }
+
+    /// Brings the schema up to this version.
+    pub async fn migrate(&self) -> Result<(), Error> {
+        Ok(self.store.migrate().await?)
+    }
+
+    /// Works until the shutdown, then drains.
+    pub async fn work(&self, shutdown: CancellationToken) {
+        self.worker.clone().run(shutdown).await;
+    }
+
+    pub async fn close(self) {
+        self.store.close().await;
+    }
+}

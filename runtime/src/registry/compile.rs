@@ -1,0 +1,59 @@
+//! From bytes to a linked component, with an error that says what to do about each way it can fail.
+
+use wasmtime::component::Component;
+
+use super::Error;
+use crate::host::{self, Engine, Module};
+
+const WASM_MAGIC: &[u8] = b"\0asm";
+const COMPONENT_LAYER: [u8; 4] = [0x0d, 0x00, 0x01, 0x00];
+const CORE_LAYER: [u8; 4] = [0x01, 0x00, 0x00, 0x00];
+
+/// Says early what is not a component at all. Compiled code of any kind is never accepted.
+pub fn check_header(bytes: &[u8]) -> Result<(), Error> {
+    let invalid = |why: &str| Err(Error::Invalid(why.to_owned()));
+    match bytes.split_at_checked(4) {
+        _ if bytes.is_empty() => invalid("the body is empty: send the bytes of a WebAssembly component"),
+        Some((WASM_MAGIC, rest)) if rest.starts_with(&COMPONENT_LAYER) => Ok(()),
+        Some((WASM_MAGIC, rest)) if rest.starts_with(&CORE_LAYER) => invalid(
+            "this is a core WebAssembly module, not a component: build for wasm32-wasip2, or turn it into a component first",
+        ),
+        Some((WASM_MAGIC, _)) => invalid("this WebAssembly binary has a version that is not known here"),
+        _ => invalid("this is not a WebAssembly component: it does not begin with the WebAssembly header"),
+    }
+}
+
+/// Validates and compiles.
+pub fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Error> {
+    Component::from_binary(engine.wasmtime(), bytes)
+        .map_err(|e| Error::Invalid(format!("the component is not valid: {}", in_full(&e))))
+}
+
+/// The names of the imports; the error lists those that the host does not know.
+pub fn imports(engine: &Engine, component: &Component) -> Result<Vec<String>, Error> {
+    let names: Vec<String> =
+        component.component_type().imports(engine.wasmtime()).map(|(name, _)| name.to_owned()).collect();
+    let unknown: Vec<&str> = names.iter().map(String::as_str).filter(|name| !host::is_known(name)).collect();
+    if unknown.is_empty() {
+        return Ok(names);
+    }
+    Err(Error::Invalid(format!(
+        "the component imports what the host does not offer: {}; it offers {}",
+        unknown.join(", "),
+        host::known_in_words()
+    )))
+}
+
+/// Links the imports and finds the exports.
+pub fn link(engine: &Engine, component: &Component) -> Result<Module, Error> {
+    engine.link(component).map_err(|e| {
+        Error::Invalid(format!(
+            "the component does not fit the world deedbox:activity/activity@0.1.0: {}",
+            in_full(&e)
+        ))
+    })
+}
+
+fn in_full(error: &wasmtime::Error) -> String {
+    error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,155 @@
+//! Modules: from uploaded bytes to something that can be run. Validates, digests and stores components, compiles them in
+//! a bounded pool off the request path, and keeps compiled code in memory and on disk.
+
+mod artefact;
+mod compile;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::host::{self, Descriptor, Engine, Module};
+use crate::store::{self, Store};
+
+pub use artefact::{Artefacts, CacheError};
+
+/// Compilations at once; others wait.
+const MAX_COMPILATIONS: usize = 2;
+
+/// Modules kept ready in memory; beyond it the one that was used longest ago is dropped and read from disk again.
+const MAX_LOADED: usize = 256;
+
+/// Activities in one module.
+const MAX_ACTIVITIES: usize = 256;
+
+/// Why a component cannot be taken or run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The caller's mistake, in words.
+    #[error("{0}")]
+    Invalid(String),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error("the module cannot be made ready: {0}")]
+    Internal(String),
+}
+
+/// A stored module.
+#[derive(Clone, Copy, Debug)]
+pub struct Uploaded {
+    pub digest: [u8; 32],
+    /// False when the same bytes were there already.
+    pub fresh: bool,
+}
+
+type Loaded = HashMap<[u8; 32], (u64, Arc<OnceCell<Arc<Module>>>)>;
+
+#[derive(Debug)]
+pub struct Registry {
+    store: Store,
+    engine: Arc<Engine>,
+    artefacts: Artefacts,
+    compilations: Semaphore,
+    loaded: Mutex<(u64, Loaded)>,
+}
+
+impl Registry {
+    pub fn new(store: Store, engine: Arc<Engine>, artefacts: Artefacts) -> Self {
+        Self { store, engine, artefacts, compilations: Semaphore::new(MAX_COMPILATIONS), loaded: Mutex::default() }
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// Validates, compiles, describes and stores a component. The same bytes are stored once.
+    pub async fn upload(&self, tenant: &str, bytes: Bytes) -> Result<Uploaded, Error> {
+        let digest = *blake3::hash(&bytes).as_bytes();
+        if store::module::find(&self.store, tenant, &digest).await?.is_some() {
+            return Ok(Uploaded { digest, fresh: false });
+        }
+        compile::check_header(&bytes)?;
+        let (imports, module) = self.compile_checked(digest, bytes.clone()).await?;
+        let activities = host::describe(&self.engine, &module).await.map_err(Error::Invalid)?;
+        check_activities(&activities)?;
+        let internal = |e: serde_json::Error| Error::Internal(e.to_string());
+        let imports = serde_json::to_string(&imports).map_err(internal)?;
+        let activities = serde_json::to_string(&activities).map_err(internal)?;
+        let fresh = store::module::create(&self.store, tenant, &digest, &bytes, &imports, &activities).await?;
+        Ok(Uploaded { digest, fresh })
+    }
+
+    /// The module ready to run: from memory, else from this node's disk, else compiled from the stored bytes.
+    pub async fn load(&self, tenant: &str, digest: [u8; 32]) -> Result<Arc<Module>, Error> {
+        let place = self.place(digest);
+        let module = place.get_or_try_init(|| self.load_cold(tenant, digest)).await?;
+        Ok(module.clone())
+    }
+
+    async fn load_cold(&self, tenant: &str, digest: [u8; 32]) -> Result<Arc<Module>, Error> {
+        if let Some(component) = self.artefacts.load(&self.engine, &digest) {
+            return compile::link(&self.engine, &component).map(Arc::new);
+        }
+        let bytes = store::module::load(&self.store, tenant, &digest).await?;
+        let (_, module) = self.compile_checked(digest, bytes.into()).await?;
+        Ok(module)
+    }
+
+    async fn compile_checked(&self, digest: [u8; 32], bytes: Bytes) -> Result<(Vec<String>, Arc<Module>), Error> {
+        let _permit = self.compilations.acquire().await.map_err(|e| Error::Internal(e.to_string()))?;
+        let (engine, artefacts) = (self.engine.clone(), self.artefacts.clone());
+        let work = tokio::task::spawn_blocking(move || {
+            let component = compile::compile(&engine, &bytes)?;
+            let imports = compile::imports(&engine, &component)?;
+            let module = compile::link(&engine, &component)?;
+            artefacts.save(&engine, &digest, &component);
+            Ok((imports, Arc::new(module)))
+        });
+        work.await.map_err(|e| Error::Internal(format!("compiling failed: {e}")))?
+    }
+
+    fn place(&self, digest: [u8; 32]) -> Arc<OnceCell<Arc<Module>>> {
+        let mut guard = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let (clock, loaded) = &mut *guard;
+        *clock += 1;
+        if loaded.len() >= MAX_LOADED && !loaded.contains_key(&digest) {
+            let oldest = loaded.iter().min_by_key(|(_, (used, _))| *used).map(|(digest, _)| *digest);
+            oldest.map(|digest| loaded.remove(&digest));
+        }
+        let entry = loaded.entry(digest).or_default();
+        entry.0 = *clock;
+        entry.1.clone()
+    }
+}
+
+fn check_activities(activities: &[Descriptor]) -> Result<(), Error> {
+    if activities.is_empty() || activities.len() > MAX_ACTIVITIES {
+        return Err(Error::Invalid(format!("a module describes 1 to {MAX_ACTIVITIES} activities, this one {}", activities.len())));
+    }
+    let mut names = std::collections::HashSet::new();
+    for activity in activities {
+        check_name(&activity.name)?;
+        if !names.insert(&activity.name) {
+            return Err(Error::Invalid(format!("the activity `{}` is described twice", activity.name)));
+        }
+        check_schema(&activity.name, activity.input_schema.as_deref())?;
+        check_schema(&activity.name, activity.output_schema.as_deref())?;
+    }
+    Ok(())
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    if (1..=128).contains(&name.len()) && name.bytes().all(allowed) {
+        return Ok(());
+    }
+    let shown = name.escape_debug();
+    Err(Error::Invalid(format!("the activity name `{shown}` must be 1 to 128 letters, digits, `.`, `_` or `-`")))
+}
+
+fn check_schema(activity: &str, schema: Option<&str>) -> Result<(), Error> {
+    let parsed = schema.map(serde_json::from_str::<serde_json::Value>).transpose();
+    parsed.map(drop).map_err(|e| Error::Invalid(format!("a schema of the activity `{activity}` is not a JSON text: {e}")))
+}

@@ -1,0 +1,120 @@
+//! One attempt of one leased run, from its lease to its record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Worker;
+use super::finish;
+use super::versions::Version;
+use crate::config::ms;
+use crate::gateway::{self, Lease};
+use crate::host::{self, Captured, Ended, Execution, Module, Outcome, RunInfo};
+use crate::key;
+use crate::policy::Randomness;
+use crate::probe::Point;
+use crate::registry;
+use crate::store::lease::Leased;
+use crate::store::{self, log::Log};
+
+/// The first pause before a record is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+impl Worker {
+    /// Runs the attempt and records its end. Gives up silently when the lease is over: whoever took over records more.
+    pub(super) async fn attempt(&self, leased: Leased, deadline: Duration) {
+        let record =
+            store::lease::Lease { tenant: leased.tenant.clone(), run_id: leased.run_id, token: leased.token };
+        let lease = Lease::new(record, deadline);
+        let _held = self.leases.hold(lease.clone());
+        let ended = match self.prepare(&leased).await {
+            Ok((version, module)) => self.execute(&leased, &lease, &version, &module).await,
+            Err(error) => unprepared(error),
+        };
+        let probe = &self.gateway.probe();
+        probe.reach(Point::AfterReturn).await;
+        self.keep_logs(&leased, &ended).await;
+        probe.reach(Point::BeforeFinish).await;
+        self.record(&leased, &lease, ended).await;
+    }
+
+    async fn prepare(&self, leased: &Leased) -> Result<(Arc<Version>, Arc<Module>), registry::Error> {
+        let version = self.versions.get(&self.store, leased).await?;
+        let module = self.registry.load(&leased.tenant, version.digest).await?;
+        Ok((version, module))
+    }
+
+    async fn execute(&self, leased: &Leased, lease: &Arc<Lease>, version: &Version, module: &Module) -> Ended {
+        let policy = &version.policy;
+        let started = Instant::now();
+        let attempt = gateway::Attempt::new(
+            self.gateway.clone(),
+            lease.clone(),
+            leased.activity.clone(),
+            leased.attempt,
+            policy.clone(),
+        );
+        let engine = self.registry.engine();
+        let memory_bytes = policy.limits.memory_bytes.unwrap_or(engine.config().default_memory_bytes);
+        let seed = || key::random_seed(&self.random_secret, &leased.tenant, leased.run_id);
+        let execution = Execution {
+            attempt,
+            info: RunInfo {
+                activity: leased.activity.clone(),
+                attempt: leased.attempt.unsigned_abs(),
+                max_attempts: leased.max_attempts.unsigned_abs(),
+            },
+            export: version.export.clone(),
+            input: leased.input.clone(),
+            memory_bytes: memory_bytes.min(engine.config().max_memory_bytes),
+            deadline: started + policy.timeouts.start_to_close.0,
+            random_seed: (policy.randomness == Randomness::Stable).then(seed),
+        };
+        host::execute(engine, module, execution).await
+    }
+
+    async fn keep_logs(&self, leased: &Leased, ended: &Ended) {
+        for (stream, captured) in [("stdout", &ended.stdout), ("stderr", &ended.stderr)] {
+            if captured.bytes.is_empty() {
+                continue;
+            }
+            let log = Log {
+                attempt: leased.attempt,
+                stream: stream.to_owned(),
+                text: captured.text(),
+                truncated: captured.truncated,
+            };
+            let kept = store::log::append(&self.store, &leased.tenant, leased.run_id, leased.token, &log).await;
+            if let Err(error) = kept {
+                tracing::warn!(tenant.id = leased.tenant, run.id = %leased.run_id, error = %error, "a log is lost");
+            }
+        }
+    }
+
+    /// Tries again while the database fails, for as long as the lease could still hold.
+    async fn record(&self, leased: &Leased, lease: &Lease, ended: Ended) {
+        let finish = finish::finish(leased, ended, ms(self.config.max_retry_after_ms), rand::random());
+        let mut pause = RETRY_PAUSE;
+        loop {
+            match store::lease::finish(&self.store, finish.clone()).await {
+                Ok(true) => return tracing::debug!(tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt, outcome = finish.outcome, "attempt ended"),
+                Ok(false) => return tracing::info!(tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt, "the lease was over before the attempt could be recorded"),
+                Err(error) if self.gateway.clock().elapsed() >= lease.deadline() => {
+                    return tracing::error!(tenant.id = leased.tenant, run.id = %leased.run_id, error = %error, "the attempt could not be recorded");
+                }
+                Err(_) => tokio::time::sleep(pause).await,
+            }
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    }
+}
+
+/// A module that cannot be made ready is the host's fault or the database's, not the guest's.
+fn unprepared(error: registry::Error) -> Ended {
+    let outcome = match error {
+        registry::Error::Store(error) => Outcome::Interrupted(error.to_string()),
+        other => Outcome::Ended { code: "module-unavailable", message: other.to_string() },
+    };
+    Ended { outcome, stdout: Captured::default(), stderr: Captured::default(), peak_memory_bytes: 0 }
+}

@@ -1,0 +1,64 @@
+//! What becomes of a run after an attempt: the retry policy, applied.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::host::{Ended, Failure, FailureKind, Outcome};
+use crate::policy::Retry;
+use crate::store::lease::{Finish, Lease, Leased, Next};
+use crate::store::storable;
+
+/// How long a run rests after the database failed under it.
+const INTERRUPTED_PAUSE_MS: u64 = 1_000;
+
+/// Decides by the outcome and the policy. `chance`: 0 to 1, for the jitter.
+pub fn finish(leased: &Leased, ended: Ended, max_retry_after: Duration, chance: f64) -> Finish {
+    let (outcome, failure, next) = match ended.outcome {
+        Outcome::Completed(output) => ("completed".to_owned(), None, Next::Complete { output }),
+        Outcome::Suspended(effect) => ("suspended".to_owned(), None, Next::Wait { effect_id: effect.0 }),
+        Outcome::Stopped => ("drained".to_owned(), None, Next::Requeue { after_ms: 0 }),
+        Outcome::Interrupted(message) => {
+            let failure = text("interrupted", &message, FailureKind::Retryable, None);
+            ("interrupted".to_owned(), Some(failure), Next::Requeue { after_ms: INTERRUPTED_PAUSE_MS })
+        }
+        Outcome::Ended { code, message } => {
+            let failure = text(code, &message, FailureKind::Retryable, None);
+            let next = after(leased, code, FailureKind::Retryable, None, chance);
+            (code.to_owned(), Some(failure), next)
+        }
+        Outcome::Failed(failure) => {
+            let Failure { code, message, kind, retry_after, details } = failure;
+            let wait = retry_after.filter(|wait| !wait.is_zero()).map(|wait| wait.min(max_retry_after));
+            let next = after(leased, &code, kind, wait, chance);
+            ("failed".to_owned(), Some(text(&code, &message, kind, details)), next)
+        }
+    };
+    Finish {
+        lease: Lease { tenant: leased.tenant.clone(), run_id: leased.run_id, token: leased.token },
+        outcome,
+        failure,
+        peak_memory_bytes: i64::try_from(ended.peak_memory_bytes).ok(),
+        next,
+    }
+}
+
+fn after(leased: &Leased, code: &str, kind: FailureKind, wait: Option<Duration>, chance: f64) -> Next {
+    // A stored policy was checked when it was stored.
+    let retry = Retry::parse(&leased.retry).unwrap_or_default();
+    let last = leased.spent >= leased.max_attempts;
+    if last || kind == FailureKind::Permanent || retry.non_retryable.iter().any(|c| c == code) {
+        return Next::Fail;
+    }
+    let delay = wait.unwrap_or_else(|| retry.delay(leased.spent.unsigned_abs(), chance));
+    Next::Retry { after_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX) }
+}
+
+fn text(code: &str, message: &str, kind: FailureKind, details: Option<String>) -> String {
+    let kind = match kind {
+        FailureKind::Retryable => "retryable",
+        FailureKind::Permanent => "permanent",
+    };
+    let details: Option<serde_json::Value> = details.and_then(|details| serde_json::from_str(&details).ok());
+    json!({ "code": storable(code), "message": storable(message), "kind": kind, "details": details }).to_string()
+}

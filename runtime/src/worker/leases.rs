@@ -1,0 +1,100 @@
+//! The leases that this worker holds: renewed in one statement for all, and given up in time when that fails.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::config::{WorkerConfig, ms};
+use crate::gateway::Lease;
+use crate::store::{self, Store};
+
+#[derive(Debug)]
+pub struct Leases {
+    clock: Arc<dyn Clock>,
+    ttl_ms: u64,
+    held: Mutex<HashMap<store::lease::Lease, Arc<Lease>>>,
+}
+
+impl Leases {
+    pub fn new(clock: Arc<dyn Clock>, config: &WorkerConfig) -> Self {
+        Self { clock, ttl_ms: config.lease_ms, held: Mutex::default() }
+    }
+
+    /// Keeps a lease renewed for as long as the guard lives.
+    pub fn hold(&self, lease: Arc<Lease>) -> Held<'_> {
+        let record = lease.record.clone();
+        self.lock().insert(record.clone(), lease);
+        Held { leases: self, record }
+    }
+
+    /// Stops every attempt at once.
+    pub fn end_all(&self) {
+        self.lock().values().for_each(|lease| lease.end());
+    }
+
+    /// Renews three times within the length of a lease, and more often while the database fails.
+    pub async fn renew_forever(&self, store: &Store) -> Infallible {
+        let normal = ms(self.ttl_ms / 3);
+        let hurried = ms(self.ttl_ms / 20);
+        let mut pause = normal;
+        loop {
+            tokio::time::sleep(pause).await;
+            pause = match self.renew(store).await {
+                Ok(()) => normal,
+                Err(error) => {
+                    tracing::warn!(error = %error, "leases could not be renewed; it is tried again");
+                    hurried
+                }
+            };
+            self.give_up_in_time();
+        }
+    }
+
+    async fn renew(&self, store: &Store) -> Result<(), store::Error> {
+        let asked: Vec<store::lease::Lease> = self.lock().keys().cloned().collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let deadline = self.clock.elapsed() + ms(self.ttl_ms);
+        let patience = ms(self.ttl_ms / 4);
+        let renewal = tokio::time::timeout(patience, store::lease::renew(store, &asked, self.ttl_ms)).await;
+        let Ok(renewed) = renewal else { return Ok(()) };
+        let renewed: std::collections::HashSet<_> = renewed?.into_iter().collect();
+        let held = self.lock();
+        for record in asked {
+            match held.get(&record) {
+                Some(lease) if renewed.contains(&record) => lease.renewed_until(deadline),
+                Some(lease) => lease.end(),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A worker that cannot renew must have stopped its guests before another may take over.
+    fn give_up_in_time(&self) {
+        let margin = Duration::from_millis(self.ttl_ms / 10);
+        let now = self.clock.elapsed();
+        let held = self.lock();
+        held.values().filter(|lease| now + margin >= lease.deadline()).for_each(|lease| lease.end());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<store::lease::Lease, Arc<Lease>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets go of the lease's renewal when dropped.
+#[derive(Debug)]
+pub struct Held<'a> {
+    leases: &'a Leases,
+    record: store::lease::Lease,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.leases.lock().remove(&self.record);
+    }
+}
