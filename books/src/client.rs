@@ -19,17 +19,9 @@ use crate::record::{Arrival, Entry};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the provider did not see {wanted} within {timeout:?}; it has {counts}")]
-    TimedOut {
-        wanted: String,
-        timeout: Duration,
-        counts: String,
-    },
+    TimedOut { wanted: String, timeout: Duration, counts: String },
     #[error("the provider refused {path} with {status}: {body}")]
-    Refused {
-        path: String,
-        status: u16,
-        body: String,
-    },
+    Refused { path: String, status: u16, body: String },
     #[error("the provider's answer cannot be read: {0}")]
     Json(#[from] serde_json::Error),
     #[error("the provider's address cannot be used: {0}")]
@@ -56,16 +48,12 @@ impl Books {
     /// Appends behaviours to the queue.
     pub async fn script(&self, behaviours: &[Behaviour]) -> Result<(), Error> {
         let body = serde_json::to_vec(behaviours)?;
-        self.call(Method::POST, "/_control/script", body)
-            .await
-            .map(drop)
+        self.call(Method::POST, "/_control/script", body).await.map(drop)
     }
 
     /// Ends every hold of a request that has arrived; later arrivals hold again.
     pub async fn release(&self) -> Result<(), Error> {
-        self.call(Method::POST, "/_control/release", Vec::new())
-            .await
-            .map(drop)
+        self.call(Method::POST, "/_control/release", Vec::new()).await.map(drop)
     }
 
     /// Waits until at least `count` requests were ever received whole.
@@ -89,22 +77,16 @@ impl Books {
     }
 
     async fn books(&self) -> Result<Both, Error> {
-        let body = self
-            .call(Method::GET, "/_control/books", Vec::new())
-            .await?;
+        let body = self.call(Method::GET, "/_control/books", Vec::new()).await?;
         Ok(serde_json::from_slice(&body)?)
     }
 
     async fn wait(&self, wanted: &str, timeout: Duration) -> Result<(), Error> {
         let path = format!("/_control/wait?{wanted}&ms={}", timeout.as_millis());
         match self.call(Method::GET, &path, Vec::new()).await {
-            Err(Error::Refused {
-                status: 408, body, ..
-            }) => Err(Error::TimedOut {
-                wanted: wanted.to_owned(),
-                timeout,
-                counts: body,
-            }),
+            Err(Error::Refused { status: 408, body, .. }) => {
+                Err(Error::TimedOut { wanted: wanted.to_owned(), timeout, counts: body })
+            }
             other => other.map(drop),
         }
     }
@@ -126,10 +108,6 @@ impl Books {
             return Ok(body);
         }
         let body = String::from_utf8_lossy(&body).into_owned();
-        Err(Error::Refused {
-            path: path.to_owned(),
-            status: status.as_u16(),
-            body,
-        })
+        Err(Error::Refused { path: path.to_owned(), status: status.as_u16(), body })
     }
 }

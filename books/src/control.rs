@@ -27,14 +27,10 @@ pub(crate) async fn run(state: &Arc<State>, request: &Request) -> Answer {
             Answer::json(200, &json!({}))
         }
         (&Method::GET, "wait") => wait(state, request).await,
-        (&Method::GET, "books") => Answer::json(
-            200,
-            &json!({"arrivals": state.arrivals(), "applied": state.applied()}),
-        ),
-        _ => refusal(
-            404,
-            "no such control route; there are POST script, POST release, GET wait, GET books",
-        ),
+        (&Method::GET, "books") => {
+            Answer::json(200, &json!({"arrivals": state.arrivals(), "applied": state.applied()}))
+        }
+        _ => refusal(404, "no such control route; there are POST script, POST release, GET wait, GET books"),
     }
 }
 
@@ -51,10 +47,7 @@ fn script(state: &State, request: &Request) -> Answer {
 
 /// 200 once both counts are reached, 408 when the time is over first; either way with the counts.
 async fn wait(state: &State, request: &Request) -> Answer {
-    let mut wanted = Counts {
-        arrivals: 0,
-        applied: 0,
-    };
+    let mut wanted = Counts { arrivals: 0, applied: 0 };
     let mut ms = 0;
     for (name, value) in url::form_urlencoded::parse(request.query.as_bytes()) {
         let Ok(number) = value.parse() else {
@@ -68,16 +61,10 @@ async fn wait(state: &State, request: &Request) -> Answer {
         }
     }
     let mut counts = state.watch_counts();
-    let reached =
-        counts.wait_for(|now| now.arrivals >= wanted.arrivals && now.applied >= wanted.applied);
-    let in_time = tokio::time::timeout(Duration::from_millis(ms.min(MAX_WAIT_MS)), reached)
-        .await
-        .is_ok();
+    let reached = counts.wait_for(|now| now.arrivals >= wanted.arrivals && now.applied >= wanted.applied);
+    let in_time = tokio::time::timeout(Duration::from_millis(ms.min(MAX_WAIT_MS)), reached).await.is_ok();
     let now = *state.watch_counts().borrow();
-    Answer::json(
-        if in_time { 200 } else { 408 },
-        &json!({"arrivals": now.arrivals, "applied": now.applied}),
-    )
+    Answer::json(if in_time { 200 } else { 408 }, &json!({"arrivals": now.arrivals, "applied": now.applied}))
 }
 
 fn refusal(status: u16, words: &str) -> Answer {

@@ -18,11 +18,7 @@ pub(crate) struct LineFile {
 impl LineFile {
     /// Opens or creates the file and returns what it holds, oldest first.
     pub fn open<T: DeserializeOwned>(path: PathBuf) -> io::Result<(Self, Vec<T>)> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path)?;
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)?;
         let whole = whole_lines(&text);
@@ -42,12 +38,7 @@ impl LineFile {
         self.file
             .write_all(&line)
             .and_then(|()| self.file.sync_data())
-            .map_err(|error| {
-                io::Error::new(
-                    error.kind(),
-                    format!("cannot write {}: {error}", self.path.display()),
-                )
-            })
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot write {}: {error}", self.path.display())))
     }
 }
 
@@ -61,10 +52,7 @@ pub(crate) fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>>
 }
 
 fn whole_lines(text: &[u8]) -> &[u8] {
-    let end = text
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
+    let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     &text[..end]
 }
 
@@ -74,11 +62,8 @@ fn parse<T: DeserializeOwned>(text: &[u8], path: &Path) -> io::Result<Vec<T>> {
         .enumerate()
         .map(|(index, line)| {
             serde_json::from_slice(line).map_err(|error| {
-                let words = format!(
-                    "line {} of {} is not a record ({error}); move the file away",
-                    index + 1,
-                    path.display()
-                );
+                let words =
+                    format!("line {} of {} is not a record ({error}); move the file away", index + 1, path.display());
                 io::Error::new(io::ErrorKind::InvalidData, words)
             })
         })
@@ -107,9 +92,6 @@ mod tests {
         let path = dir.path().join("lines");
         std::fs::write(&path, "1\nx\n").unwrap();
         let words = read_lines::<u64>(&path).unwrap_err().to_string();
-        assert!(
-            words.contains("line 2") && words.contains("lines"),
-            "{words}"
-        );
+        assert!(words.contains("line 2") && words.contains("lines"), "{words}");
     }
 }

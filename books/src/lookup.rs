@@ -10,15 +10,10 @@ use crate::request::Request;
 
 /// 200 with `{"object": "list", "data": [..]}`.
 pub(crate) fn answer(request: &Request, applied: &[Entry]) -> Answer {
-    let wanted: Vec<(String, String)> = url::form_urlencoded::parse(request.query.as_bytes())
-        .into_owned()
-        .collect();
+    let wanted: Vec<(String, String)> = url::form_urlencoded::parse(request.query.as_bytes()).into_owned().collect();
     let data: Vec<Value> = applied
         .iter()
-        .filter(|entry| {
-            path_of(entry) == request.path
-                && wanted.iter().all(|(name, value)| has(entry, name, value))
-        })
+        .filter(|entry| path_of(entry) == request.path && wanted.iter().all(|(name, value)| has(entry, name, value)))
         .map(applied_body)
         .collect();
     Answer::json(200, &json!({"object": "list", "data": data}))
@@ -32,11 +27,7 @@ fn has(entry: &Entry, name: &str, value: &str) -> bool {
     if name == "idempotency_key" {
         return entry.key.as_deref() == Some(value);
     }
-    entry
-        .json()
-        .as_ref()
-        .and_then(|body| body.get(name))
-        .is_some_and(|member| plain(member) == value)
+    entry.json().as_ref().and_then(|body| body.get(name)).is_some_and(|member| plain(member) == value)
 }
 
 fn plain(member: &Value) -> String {

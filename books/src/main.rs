@@ -26,10 +26,7 @@ struct Arguments {
 }
 
 #[tokio::main]
-#[allow(
-    clippy::print_stderr,
-    reason = "a program says on stderr why it stopped"
-)]
+#[allow(clippy::print_stderr, reason = "a program says on stderr why it stopped")]
 async fn main() -> ExitCode {
     match run(Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,23 +42,12 @@ async fn run(arguments: Arguments) -> Result<(), Error> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port)).await?;
-    println!(
-        "{}",
-        serde_json::json!({"address": listener.local_addr()?.to_string()})
-    );
+    println!("{}", serde_json::json!({"address": listener.local_addr()?.to_string()}));
     let shutdown = async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
     };
-    Provider::serve(
-        listener,
-        arguments.dir,
-        Options {
-            keyless: arguments.keyless,
-        },
-        shutdown,
-    )
-    .await
+    Provider::serve(listener, arguments.dir, Options { keyless: arguments.keyless }, shutdown).await
 }

@@ -15,16 +15,8 @@ use crate::request::Request;
 use crate::state::{Begin, Received, State};
 
 /// Handles one request; `gone` is cancelled when its client hangs up.
-pub(crate) async fn run(
-    state: Arc<State>,
-    request: Request,
-    gone: CancellationToken,
-) -> io::Result<Reply> {
-    let operation = Operation {
-        state,
-        request: Arc::new(request),
-        gone,
-    };
+pub(crate) async fn run(state: Arc<State>, request: Request, gone: CancellationToken) -> io::Result<Reply> {
+    let operation = Operation { state, request: Arc::new(request), gone };
     let received = operation.on_disk(State::receive).await?;
     if !operation.request.is_effect() {
         let (request, state) = (operation.request, operation.state);
@@ -52,9 +44,7 @@ impl Operation {
     async fn effect(&self, received: Received) -> io::Result<Reply> {
         let begin = self.state.begin(&self.request);
         let fresh = matches!(begin, Begin::Fresh);
-        if received.behaviour == Behaviour::HoldBeforeApply
-            && self.hold(received.releases).await == Hold::Gone
-        {
+        if received.behaviour == Behaviour::HoldBeforeApply && self.hold(received.releases).await == Hold::Gone {
             if fresh {
                 self.state.forget(&self.request);
             }
@@ -83,19 +73,13 @@ impl Operation {
             },
         };
         let (seen, kept) = match received.behaviour {
-            Behaviour::StatusAfterApply {
-                status,
-                keep: false,
-            } => (Answer::with_status(status, &regular), regular),
-            Behaviour::StatusAfterApply { status, keep: true } => {
-                same(Answer::with_status(status, &regular))
-            }
+            Behaviour::StatusAfterApply { status, keep: false } => (Answer::with_status(status, &regular), regular),
+            Behaviour::StatusAfterApply { status, keep: true } => same(Answer::with_status(status, &regular)),
             Behaviour::Echo => same(Answer::echo(&self.request)),
             _ => same(regular),
         };
         self.linger(received).await;
-        self.on_disk(move |state, request| state.keep(request, kept))
-            .await?;
+        self.on_disk(move |state, request| state.keep(request, kept)).await?;
         Ok(seen)
     }
 
@@ -127,24 +111,16 @@ impl Operation {
         work: impl FnOnce(&State, &Request) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let (state, request) = (Arc::clone(&self.state), Arc::clone(&self.request));
-        tokio::task::spawn_blocking(move || work(&state, &request))
-            .await
-            .map_err(io::Error::other)?
+        tokio::task::spawn_blocking(move || work(&state, &request)).await.map_err(io::Error::other)?
     }
 }
 
 /// The reply of a behaviour that never comes to applying.
 fn early(behaviour: &Behaviour) -> Option<Reply> {
     match behaviour {
-        Behaviour::StatusBeforeApply {
-            status,
-            retry_after,
-            body,
-        } => Some(Reply::Whole(Answer::early(
-            *status,
-            *retry_after,
-            body.clone(),
-        ))),
+        Behaviour::StatusBeforeApply { status, retry_after, body } => {
+            Some(Reply::Whole(Answer::early(*status, *retry_after, body.clone())))
+        }
         Behaviour::CutBeforeApply => Some(Reply::Cut),
         Behaviour::InFlight => Some(Reply::Whole(Answer::key_in_use())),
         _ => None,

@@ -75,11 +75,7 @@ impl Entry {
     }
 
     pub(crate) fn fingerprint(&self) -> Fingerprint {
-        Fingerprint {
-            method: self.method.clone(),
-            path: self.path.clone(),
-            body_blake3: self.body_blake3.clone(),
-        }
+        Fingerprint { method: self.method.clone(), path: self.path.clone(), body_blake3: self.body_blake3.clone() }
     }
 }
 
@@ -91,9 +87,6 @@ impl Arrival {
 
     /// The first value of a header; `name` in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(candidate, _)| candidate == name)
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(candidate, _)| candidate == name).map(|(_, value)| value.as_str())
     }
 }

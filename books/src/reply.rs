@@ -51,24 +51,17 @@ impl Reply {
 }
 
 fn whole(answer: Answer) -> Response<Body> {
-    let body = Full::new(Bytes::from(answer.body))
-        .map_err(|never: Infallible| match never {})
-        .boxed_unsync();
+    let body = Full::new(Bytes::from(answer.body)).map_err(|never: Infallible| match never {}).boxed_unsync();
     head(answer.status, &answer.headers, body)
 }
 
 fn endless() -> Response<Body> {
     let chunks = stream::unfold((), |()| async {
         tokio::time::sleep(ENDLESS_PAUSE).await;
-        Some((
-            Ok(Frame::data(Bytes::from_static(&[b' '; ENDLESS_CHUNK]))),
-            (),
-        ))
+        Some((Ok(Frame::data(Bytes::from_static(&[b' '; ENDLESS_CHUNK]))), ()))
     });
     let mut response = Response::new(StreamBody::new(chunks).boxed_unsync());
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
@@ -84,27 +77,19 @@ fn short(answer: Answer) -> Response<Body> {
             }
         }
     });
-    let mut response = head(
-        answer.status,
-        &answer.headers,
-        StreamBody::new(chunks).boxed_unsync(),
-    );
-    response
-        .headers_mut()
-        .insert(CONTENT_LENGTH, HeaderValue::from(announced));
+    let mut response = head(answer.status, &answer.headers, StreamBody::new(chunks).boxed_unsync());
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(announced));
     response
 }
 
 /// A header that HTTP does not allow is left out: only a scripted echo of odd bytes can bring one.
 fn head(status: u16, headers: &[(String, String)], body: Body) -> Response<Body> {
     let mut response = Response::new(body);
-    *response.status_mut() =
-        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in headers {
-        if let (Ok(name), Ok(value)) = (
-            HeaderName::from_bytes(name.as_bytes()),
-            HeaderValue::from_bytes(value.as_bytes()),
-        ) {
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
+        {
             response.headers_mut().append(name, value);
         }
     }

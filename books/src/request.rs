@@ -21,22 +21,12 @@ pub(crate) struct Request {
 
 impl Request {
     pub fn new(parts: Parts, body: Bytes) -> Self {
-        let headers = parts
-            .headers
-            .iter()
-            .map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes())))
-            .collect();
-        let key = parts
-            .headers
-            .get("idempotency-key")
-            .map(|value| text(value.as_bytes()))
-            .filter(|key| !key.is_empty());
+        let headers =
+            parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect();
+        let key =
+            parts.headers.get("idempotency-key").map(|value| text(value.as_bytes())).filter(|key| !key.is_empty());
         Self {
-            path_and_query: parts
-                .uri
-                .path_and_query()
-                .map_or("/", |whole| whole.as_str())
-                .to_owned(),
+            path_and_query: parts.uri.path_and_query().map_or("/", |whole| whole.as_str()).to_owned(),
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
             method: parts.method,

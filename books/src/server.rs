@@ -61,10 +61,7 @@ impl Provider {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), Error> {
         let opened = tokio::task::spawn_blocking(move || State::open(&dir, options.keyless)).await;
-        let server = Server {
-            state: Arc::new(opened.map_err(io::Error::other)??),
-            operations: TaskTracker::new(),
-        };
+        let server = Server { state: Arc::new(opened.map_err(io::Error::other)??), operations: TaskTracker::new() };
         let mut connections = JoinSet::new();
         tokio::pin!(shutdown);
         loop {
@@ -82,10 +79,7 @@ impl Provider {
         }
         connections.shutdown().await;
         server.operations.close();
-        if tokio::time::timeout(DRAIN, server.operations.wait())
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(DRAIN, server.operations.wait()).await.is_err() {
             tracing::warn!("operations were still running when the provider stopped");
         }
         Ok(())
@@ -104,10 +98,8 @@ impl Server {
             tracing::debug!(%error, "the connection keeps its delay");
         }
         let service = service_fn(|request| self.answer(request));
-        let served = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .serve_connection(TokioIo::new(stream), service)
-            .await;
+        let served =
+            http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service).await;
         if let Err(error) = served {
             tracing::debug!(%error, "a connection ended early");
         }
@@ -115,11 +107,7 @@ impl Server {
 
     async fn answer(&self, request: Http<Incoming>) -> Result<Response<Body>, Cut> {
         let (parts, body) = request.into_parts();
-        let body = Limited::new(body, MAX_BODY)
-            .collect()
-            .await
-            .map_err(|_| Cut)?
-            .to_bytes();
+        let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| Cut)?.to_bytes();
         let request = Request::new(parts, body);
         if control::is_control(&request.path) {
             return Reply::Whole(control::run(&self.state, &request).await).into_response();
@@ -131,9 +119,7 @@ impl Server {
     async fn operate(&self, request: Request) -> Reply {
         let gone = CancellationToken::new();
         let _guard = gone.clone().drop_guard();
-        let operation =
-            self.operations
-                .spawn(operation::run(Arc::clone(&self.state), request, gone));
+        let operation = self.operations.spawn(operation::run(Arc::clone(&self.state), request, gone));
         match operation.await {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) => {

@@ -90,10 +90,7 @@ impl State {
         let (arrivals_file, arrivals) = LineFile::open::<Arrival>(dir.join(ARRIVALS))?;
         let (applied_file, applied) = LineFile::open::<Entry>(dir.join(APPLIED))?;
         let (answers_file, kept) = LineFile::open::<Kept>(dir.join(ANSWERS))?;
-        let counts = Counts {
-            arrivals: arrivals.len() as u64,
-            applied: applied.len() as u64,
-        };
+        let counts = Counts { arrivals: arrivals.len() as u64, applied: applied.len() as u64 };
         let keys = keys(&applied, kept);
         let inner = Inner {
             arrivals,
@@ -127,17 +124,10 @@ impl State {
         };
         inner.arrivals_file.append(&arrival)?;
         inner.arrivals.push(arrival);
-        let scripted = if request.is_effect() {
-            inner.script.pop_front()
-        } else {
-            None
-        };
+        let scripted = if request.is_effect() { inner.script.pop_front() } else { None };
         let releases = *self.releases.borrow();
         self.publish(&inner);
-        Ok(Received {
-            behaviour: scripted.unwrap_or(Behaviour::Normal),
-            releases,
-        })
+        Ok(Received { behaviour: scripted.unwrap_or(Behaviour::Normal), releases })
     }
 
     /// Asks the key; a fresh one is in flight from here on.
@@ -149,14 +139,10 @@ impl State {
         let fingerprint = request.fingerprint();
         let settled = match inner.keys.get(key) {
             None => {
-                inner
-                    .keys
-                    .insert(key.to_owned(), Key::InFlight(fingerprint));
+                inner.keys.insert(key.to_owned(), Key::InFlight(fingerprint));
                 return Begin::Fresh;
             }
-            Some(Key::InFlight(first) | Key::Kept(first, _)) if *first != fingerprint => {
-                Answer::key_mismatch()
-            }
+            Some(Key::InFlight(first) | Key::Kept(first, _)) if *first != fingerprint => Answer::key_mismatch(),
             Some(Key::InFlight(_)) => Answer::key_in_use(),
             Some(Key::Kept(_, answer)) => answer.clone().replayed(),
         };
@@ -187,16 +173,10 @@ impl State {
         let Some(key) = self.key(request) else {
             return Ok(());
         };
-        let kept = Kept {
-            key: key.to_owned(),
-            fingerprint: request.fingerprint(),
-            answer,
-        };
+        let kept = Kept { key: key.to_owned(), fingerprint: request.fingerprint(), answer };
         let mut inner = self.lock();
         inner.answers_file.append(&kept)?;
-        inner
-            .keys
-            .insert(kept.key, Key::Kept(kept.fingerprint, kept.answer));
+        inner.keys.insert(kept.key, Key::Kept(kept.fingerprint, kept.answer));
         Ok(())
     }
 
@@ -234,11 +214,7 @@ impl State {
     }
 
     fn key<'a>(&self, request: &'a Request) -> Option<&'a str> {
-        if self.keyless {
-            None
-        } else {
-            request.key.as_deref()
-        }
+        if self.keyless { None } else { request.key.as_deref() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -246,10 +222,7 @@ impl State {
     }
 
     fn publish(&self, inner: &Inner) {
-        self.counts.send_replace(Counts {
-            arrivals: inner.arrivals.len() as u64,
-            applied: inner.applied.len() as u64,
-        });
+        self.counts.send_replace(Counts { arrivals: inner.arrivals.len() as u64, applied: inner.applied.len() as u64 });
     }
 }
 
@@ -259,22 +232,15 @@ fn keys(applied: &[Entry], kept: Vec<Kept>) -> HashMap<String, Key> {
         let key = entry.key.clone()?;
         Some((key, Key::Kept(entry.fingerprint(), Answer::applied(entry))))
     });
-    let written = kept
-        .into_iter()
-        .map(|kept| (kept.key, Key::Kept(kept.fingerprint, kept.answer)));
+    let written = kept.into_iter().map(|kept| (kept.key, Key::Kept(kept.fingerprint, kept.answer)));
     rebuilt.chain(written).collect()
 }
 
 fn lock(dir: &Path) -> Result<Lock, Error> {
-    let file = File::options()
-        .create(true)
-        .append(true)
-        .open(dir.join("lock"))?;
+    let file = File::options().create(true).append(true).open(dir.join("lock"))?;
     match file.try_lock() {
         Ok(()) => Ok(Lock(file)),
-        Err(TryLockError::WouldBlock) => Err(Error::InUse {
-            dir: dir.to_owned(),
-        }),
+        Err(TryLockError::WouldBlock) => Err(Error::InUse { dir: dir.to_owned() }),
         Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }

@@ -27,11 +27,7 @@ async fn what_was_applied_before_a_kill_is_booked_and_its_key_stays_settled() {
     let (mut program, books) = start(dir.path(), &[]).await;
     let seen = exchange(books.address, &request("POST", "/v1/charges", "k", BODY)).await;
     assert_eq!(
-        (
-            seen.status,
-            seen.header("idempotent-replayed"),
-            &seen.json()["id"]
-        ),
+        (seen.status, seen.header("idempotent-replayed"), &seen.json()["id"]),
         (201, Some("true"), &serde_json::json!("ch_1"))
     );
     program.kill().await.unwrap();
@@ -46,18 +42,8 @@ async fn sigterm_ends_it_well_even_while_it_holds_a_request() {
     let _held = send(books.address, &request("POST", "/v1/charges", "k", BODY)).await;
     books.wait_for_arrivals(1, LONG).await.unwrap();
     let pid = program.id().unwrap().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-TERM", &pid])
-            .status()
-            .await
-            .unwrap()
-            .success()
-    );
-    let status = tokio::time::timeout(LONG, program.wait())
-        .await
-        .unwrap()
-        .unwrap();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+    let status = tokio::time::timeout(LONG, program.wait()).await.unwrap().unwrap();
     assert!(status.success(), "{status}");
     assert_eq!(Entry::read_all(dir.path()).unwrap(), []);
 }
@@ -72,8 +58,7 @@ async fn start(dir: &Path, switches: &[&str]) -> (Child, Books) {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
-    let line: serde_json::Value =
-        serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+    let line: serde_json::Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
     let address: SocketAddr = line["address"].as_str().unwrap().parse().unwrap();
     assert!(address.ip().is_loopback());
     (program, Books { address })

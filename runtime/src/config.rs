@@ -177,7 +177,8 @@ impl Config {
         let config = match path {
             None => Self::default(),
             Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+                let text =
+                    std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
                 toml::from_str(&text).map_err(|source| Error::Parse { path: path.to_owned(), source })?
             }
         };

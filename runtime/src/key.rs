@@ -37,9 +37,7 @@ impl Key {
         match rendering {
             Rendering::Uuid => self.text(),
             Rendering::Hex => hex(&self.first_128_bits()),
-            Rendering::Base32Hex => {
-                data_encoding::BASE32HEX_NOPAD.encode(&self.first_128_bits()).to_ascii_lowercase()
-            }
+            Rendering::Base32Hex => data_encoding::BASE32HEX_NOPAD.encode(&self.first_128_bits()).to_ascii_lowercase(),
             Rendering::TruncatedHex(digits) => hex(&self.0)[..digits.get()].to_owned(),
         }
     }

@@ -146,7 +146,8 @@ impl Origin {
 
     /// Reads an origin as a policy writes it: nothing may follow the port.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|e| format!("`{text}` is not an origin such as https://api.example.com: {e}"))?;
+        let url =
+            Url::parse(text).map_err(|e| format!("`{text}` is not an origin such as https://api.example.com: {e}"))?;
         let origin = Self::of(&url).map_err(|e| format!("`{text}`: {e}"))?;
         let bare = matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
         let wildcard = text.contains('*');
@@ -234,7 +235,10 @@ impl Retry {
             return Err(format!("policy.retry.max_attempts is {}; it must be 1 to 1000", self.max_attempts));
         }
         if !(1.0..=100.0).contains(&self.backoff_coefficient) {
-            return Err(format!("policy.retry.backoff_coefficient is {}; it must be 1 to 100", self.backoff_coefficient));
+            return Err(format!(
+                "policy.retry.backoff_coefficient is {}; it must be 1 to 100",
+                self.backoff_coefficient
+            ));
         }
         within("policy.retry.initial_interval", self.initial_interval)?;
         within("policy.retry.max_interval", self.max_interval)

@@ -15,23 +15,15 @@ pub fn generate(wit_dir: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let (package, _) = resolve.push_path(wit_dir)?;
     let world = resolve.select_world(&[package], Some("activity"))?;
     let mut files = Files::default();
-    options()
-        .build()
-        .generate(&mut resolve, world, &mut files)?;
-    Ok(files
-        .iter()
-        .map(|(name, bytes)| (name.to_owned(), bytes.to_vec()))
-        .collect())
+    options().build().generate(&mut resolve, world, &mut files)?;
+    Ok(files.iter().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect())
 }
 
 #[test]
 fn generated_bindings_are_current() {
     for (name, bytes) in generate(&root().join("wit")).unwrap() {
         let committed = std::fs::read(generated().join(&name)).unwrap_or_default();
-        assert!(
-            committed == bytes,
-            "{name} is not what wit/ gives: write the bindings anew and commit them"
-        );
+        assert!(committed == bytes, "{name} is not what wit/ gives: write the bindings anew and commit them");
     }
 }
 

@@ -11,12 +11,6 @@ pub fn run(settings: &Settings, workspace: &Workspace, arguments: &[String]) -> 
     let tools = setup::all(settings)?;
     let components = guests::build(settings, workspace, &tools.compiler, &guests::ALL)?;
     let mut cargo = settings.cargo();
-    cargo
-        .args(["bench", "--package", "deedbox"])
-        .args(arguments);
-    shell::run(
-        cargo
-            .env(COMPONENTS, components)
-            .current_dir(&workspace.root),
-    )
+    cargo.args(["bench", "--package", "deedbox"]).args(arguments);
+    shell::run(cargo.env(COMPONENTS, components).current_dir(&workspace.root))
 }

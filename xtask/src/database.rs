@@ -38,67 +38,36 @@ impl Database {
     /// Makes a cluster and waits, at most ten seconds, until it answers.
     pub fn start(postgres: &Postgres) -> Result<Self> {
         // Ctrl-C reaches the programs that work on the database; their failure ends this one in order.
-        signal_hook::flag::register(
-            signal_hook::consts::SIGINT,
-            Arc::new(AtomicBool::new(false)),
-        )?;
+        signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
         // The server trusts whoever reaches its socket.
         let private = fs::Permissions::from_mode(0o700);
-        let folder = tempfile::Builder::new()
-            .prefix("deedbox-db-")
-            .permissions(private)
-            .tempdir()?;
+        let folder = tempfile::Builder::new().prefix("deedbox-db-").permissions(private).tempdir()?;
         let account = Account::needed()?;
         if let Some(account) = &account {
             std::os::unix::fs::chown(folder.path(), Some(account.user), Some(account.group))?;
         }
-        let initdb = [
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--no-sync",
-            "--username=postgres",
-            "--pgdata",
-        ];
+        let initdb = ["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--username=postgres", "--pgdata"];
         shell::quiet(
-            server_command(
-                &postgres.programs.join("initdb"),
-                account.as_ref(),
-                folder.path(),
-            )
-            .args(initdb)
-            .arg(folder.path().join("data")),
+            server_command(&postgres.programs.join("initdb"), account.as_ref(), folder.path())
+                .args(initdb)
+                .arg(folder.path().join("data")),
         )?;
         let server = spawn(&postgres.programs, account.as_ref(), folder.path())?;
-        let mut database = Self {
-            server,
-            folder,
-            programs: postgres.programs.clone(),
-        };
+        let mut database = Self { server, folder, programs: postgres.programs.clone() };
         database.wait_until_ready()?;
-        shell::quiet(
-            database
-                .psql("postgres")
-                .args(["--command", &format!("create database {NAME}")]),
-        )?;
+        shell::quiet(database.psql("postgres").args(["--command", &format!("create database {NAME}")]))?;
         Ok(database)
     }
 
     /// For `DATABASE_URL`.
     pub fn url(&self) -> String {
-        format!(
-            "postgres://postgres@localhost/{NAME}?host={}",
-            self.folder.path().display()
-        )
+        format!("postgres://postgres@localhost/{NAME}?host={}", self.folder.path().display())
     }
 
     /// Applies the files of the folder in the order of their names, each in one transaction.
     pub fn migrate(&self, folder: &Path) -> Result<usize> {
-        let entries =
-            fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-        let mut files = entries
-            .map(|entry| Ok(entry?.path()))
-            .collect::<Result<Vec<_>>>()?;
+        let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
         files.retain(|file| file.extension().is_some_and(|ending| ending == "sql"));
         files.sort();
         for file in &files {
@@ -127,16 +96,8 @@ impl Database {
 
     fn psql(&self, database: &str) -> Command {
         let mut psql = Command::new(self.programs.join("psql"));
-        psql.args([
-            "--no-psqlrc",
-            "--quiet",
-            "--set",
-            "ON_ERROR_STOP=1",
-            "--username",
-            "postgres",
-        ]);
-        psql.args(["--dbname", database, "--host"])
-            .arg(self.folder.path());
+        psql.args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--username", "postgres"]);
+        psql.args(["--dbname", database, "--host"]).arg(self.folder.path());
         psql
     }
 }
@@ -161,44 +122,24 @@ impl Account {
         if !shell::is_root() {
             return Ok(None);
         }
-        let name = ["postgres", "nobody"]
-            .into_iter()
-            .find(|name| id("-u", name).is_ok());
-        let name = name.context(
-            "PostgreSQL refuses to run as root, and there is no user postgres or nobody",
-        )?;
-        Ok(Some(Self {
-            user: id("-u", name)?,
-            group: id("-g", name)?,
-        }))
+        let name = ["postgres", "nobody"].into_iter().find(|name| id("-u", name).is_ok());
+        let name = name.context("PostgreSQL refuses to run as root, and there is no user postgres or nobody")?;
+        Ok(Some(Self { user: id("-u", name)?, group: id("-g", name)? }))
     }
 }
 
 fn id(kind: &str, name: &str) -> Result<u32> {
-    Ok(shell::capture(Command::new("id").args([kind, name]))?
-        .trim()
-        .parse()?)
+    Ok(shell::capture(Command::new("id").args([kind, name]))?.trim().parse()?)
 }
 
 fn spawn(programs: &Path, account: Option<&Account>, folder: &Path) -> Result<Child> {
     use std::os::unix::process::CommandExt;
     let log = File::create(folder.join("log"))?;
     let mut server = server_command(&programs.join("postgres"), account, folder);
-    server
-        .arg("-D")
-        .arg(folder.join("data"))
-        .arg("-k")
-        .arg(folder)
-        .args(["-c", "listen_addresses="]);
+    server.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).args(["-c", "listen_addresses="]);
     // A group of its own, so that a Ctrl-C in the terminal does not reach it before its clients.
-    server
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log);
-    server
-        .spawn()
-        .with_context(|| format!("cannot start {}", programs.join("postgres").display()))
+    server.process_group(0).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    server.spawn().with_context(|| format!("cannot start {}", programs.join("postgres").display()))
 }
 
 /// On Linux the program ends with this one, however this one ends.
@@ -211,11 +152,7 @@ fn server_command(program: &Path, account: Option<&Account>, folder: &Path) -> C
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "INT"]).current_dir(folder);
     if let Some(Account { user, group }) = account {
-        command.args([
-            format!("--reuid={user}"),
-            format!("--regid={group}"),
-            "--clear-groups".into(),
-        ]);
+        command.args([format!("--reuid={user}"), format!("--regid={group}"), "--clear-groups".into()]);
     }
     command.arg(program);
     command

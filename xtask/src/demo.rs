@@ -18,19 +18,10 @@ pub fn run(settings: &Settings, workspace: &Workspace, arguments: &[String]) -> 
     println!("demo: building deedbox and the books of the pretended bank");
     // The whole workspace is selected so that dependencies get the features they have in the tests,
     // and are not built a second time there.
-    let build = [
-        "build",
-        "--workspace",
-        "--bin",
-        "deedbox",
-        "--bin",
-        "deedbox-books",
-    ];
+    let build = ["build", "--workspace", "--bin", "deedbox", "--bin", "deedbox-books"];
     shell::run(settings.cargo().args(build).current_dir(&workspace.root))?;
     let mut demo = Command::new(workspace.program("deedbox"));
-    demo.arg("demo")
-        .arg("--component")
-        .arg(components.join("charge_once.wasm"));
+    demo.arg("demo").arg("--component").arg(components.join("charge_once.wasm"));
     demo.arg("--books").arg(workspace.program("deedbox-books"));
     Err(shell::become_program(demo.args(arguments)))
 }

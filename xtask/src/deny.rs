@@ -26,12 +26,7 @@ pub fn install(settings: &Settings) -> Result<PathBuf> {
     }
     println!("deny: compiling {PROGRAM} into the cache, which takes a few minutes once");
     let root = settings.cache.join("tools");
-    shell::run(
-        settings
-            .cargo()
-            .args(["install", PROGRAM, "--locked", "--root"])
-            .arg(&root),
-    )?;
+    shell::run(settings.cargo().args(["install", PROGRAM, "--locked", "--root"]).arg(&root))?;
     Ok(root.join("bin").join(PROGRAM))
 }
 
@@ -45,26 +40,11 @@ pub enum Checks {
 }
 
 /// Fails when a dependency breaks a rule of deny.toml.
-pub fn check(
-    settings: &Settings,
-    workspace: &Workspace,
-    program: &Path,
-    checks: Checks,
-) -> Result<()> {
+pub fn check(settings: &Settings, workspace: &Workspace, program: &Path, checks: Checks) -> Result<()> {
     let mut deny = Command::new(program);
-    deny.args([
-        "--workspace",
-        "check",
-        "--hide-inclusion-graph",
-        "bans",
-        "licenses",
-        "sources",
-    ]);
+    deny.args(["--workspace", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"]);
     if checks == Checks::All {
         deny.arg("advisories");
     }
-    shell::run(
-        deny.env("CARGO", settings.cargo().get_program())
-            .current_dir(&workspace.root),
-    )
+    shell::run(deny.env("CARGO", settings.cargo().get_program()).current_dir(&workspace.root))
 }

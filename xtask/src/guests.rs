@@ -25,29 +25,12 @@ const PROFILE: &str = "guest";
 const COMPONENT: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 
 /// Builds the packages in these folders and gives the folder that holds the components.
-pub fn build(
-    settings: &Settings,
-    workspace: &Workspace,
-    compiler: &Compiler,
-    folders: &[&str],
-) -> Result<PathBuf> {
-    let packages = folders
-        .iter()
-        .map(|folder| workspace.guest_package(folder))
-        .collect::<Result<Vec<_>>>()?;
+pub fn build(settings: &Settings, workspace: &Workspace, compiler: &Compiler, folders: &[&str]) -> Result<PathBuf> {
+    let packages = folders.iter().map(|folder| workspace.guest_package(folder)).collect::<Result<Vec<_>>>()?;
     let target = workspace.target.join("guests");
     forget_other_compiler(&target, &compiler.identity()?)?;
     let mut cargo = settings.cargo();
-    cargo
-        .args([
-            "build",
-            "--profile",
-            PROFILE,
-            "--target",
-            TARGET,
-            "--target-dir",
-        ])
-        .arg(&target);
+    cargo.args(["build", "--profile", PROFILE, "--target", TARGET, "--target-dir"]).arg(&target);
     for package in &packages {
         cargo.args(["--package", &package.name]);
     }
@@ -57,10 +40,7 @@ pub fn build(
     let components = target.join("components");
     for package in &packages {
         let file = format!("{}.wasm", package.artefact);
-        publish(
-            &target.join(TARGET).join(PROFILE).join(&file),
-            &components.join(&file),
-        )?;
+        publish(&target.join(TARGET).join(PROFILE).join(&file), &components.join(&file))?;
     }
     Ok(components)
 }
@@ -80,13 +60,9 @@ fn forget_other_compiler(target: &Path, identity: &str) -> Result<()> {
 
 /// Copies only what changed, so that what is built from a component is not built again.
 fn publish(built: &Path, component: &Path) -> Result<()> {
-    let bytes =
-        fs::read(built).with_context(|| format!("cargo did not write {}", built.display()))?;
+    let bytes = fs::read(built).with_context(|| format!("cargo did not write {}", built.display()))?;
     if !bytes.starts_with(&COMPONENT) {
-        bail!(
-            "{} is not a component: its toolchain links {TARGET} without wasm-component-ld",
-            built.display()
-        );
+        bail!("{} is not a component: its toolchain links {TARGET} without wasm-component-ld", built.display());
     }
     if fs::read(component).is_ok_and(|published| published == bytes) {
         return Ok(());
@@ -95,14 +71,9 @@ fn publish(built: &Path, component: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     std::io::Write::write_all(&mut file, &bytes)?;
-    file.as_file()
-        .set_permissions(fs::Permissions::from_mode(0o644))?;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
     file.persist(component)?;
-    println!(
-        "guests: {} ({} kB)",
-        component.display(),
-        bytes.len() / 1000
-    );
+    println!("guests: {} ({} kB)", component.display(), bytes.len() / 1000);
     Ok(())
 }
 
@@ -113,10 +84,7 @@ mod tests {
     #[test]
     fn what_another_standard_library_built_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
-        let (target, built) = (
-            folder.path().join("guests"),
-            folder.path().join("guests/a.rlib"),
-        );
+        let (target, built) = (folder.path().join("guests"), folder.path().join("guests/a.rlib"));
         forget_other_compiler(&target, "one").unwrap();
         fs::write(&built, "").unwrap();
         forget_other_compiler(&target, "one").unwrap();
@@ -128,10 +96,7 @@ mod tests {
     #[test]
     fn a_core_module_is_not_published() {
         let folder = tempfile::tempdir().unwrap();
-        let (built, component) = (
-            folder.path().join("a.wasm"),
-            folder.path().join("out/a.wasm"),
-        );
+        let (built, component) = (folder.path().join("a.wasm"), folder.path().join("out/a.wasm"));
         fs::write(&built, b"\0asm\x01\0\0\0").unwrap();
         assert!(publish(&built, &component).is_err());
         fs::write(&built, b"\0asm\x0d\0\x01\0more").unwrap();

@@ -3,11 +3,7 @@
 //! It sets a machine up, builds the guests, runs the demo, the tests and the benchmarks, and keeps
 //! the recorded queries fresh. It must build in seconds on a bare machine, so it never depends on
 //! the runtime, on an async runtime or on wasmtime.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command line tool reports to its terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool reports to its terminal")]
 
 mod bench;
 mod database;
@@ -32,10 +28,7 @@ use crate::settings::Settings;
 use crate::workspace::Workspace;
 
 #[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    about = "Set-up and automation of this repository"
-)]
+#[command(name = "cargo xtask", about = "Set-up and automation of this repository")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -103,12 +96,7 @@ fn dispatch(command: Command) -> Result<()> {
             }
             sqlx::record(&settings, &workspace, &postgres, &scope)
         }
-        Command::Deny => deny::check(
-            &settings,
-            &workspace,
-            &deny::install(&settings)?,
-            deny::Checks::All,
-        ),
+        Command::Deny => deny::check(&settings, &workspace, &deny::install(&settings)?, deny::Checks::All),
         Command::Bench { arguments } => bench::run(&settings, &workspace, &arguments),
         Command::DevDb => dev_db::run(&settings, &workspace),
     }

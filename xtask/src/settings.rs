@@ -62,27 +62,16 @@ fn wasm_std(value: Option<OsString>) -> Result<WasmStd> {
 
 fn cache_folder() -> Result<PathBuf> {
     // The convention says that a relative path is to be ignored.
-    if let Some(folder) = variable("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(|folder| folder.is_absolute())
-    {
+    if let Some(folder) = variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute()) {
         return Ok(folder.join("deedbox"));
     }
-    let home = variable("HOME").ok_or_else(|| {
-        anyhow!("neither HOME nor XDG_CACHE_HOME is set: set one of them, caches go there")
-    })?;
-    let below = if cfg!(target_os = "macos") {
-        "Library/Caches"
-    } else {
-        ".cache"
-    };
+    let home = variable("HOME")
+        .ok_or_else(|| anyhow!("neither HOME nor XDG_CACHE_HOME is set: set one of them, caches go there"))?;
+    let below = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
     Ok(Path::new(&home).join(below).join("deedbox"))
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the one place that reads the environment"
-)]
+#[allow(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }

@@ -40,82 +40,47 @@ impl Scope {
 }
 
 /// Brings `.sqlx` up to date.
-pub fn record(
-    settings: &Settings,
-    workspace: &Workspace,
-    postgres: &Postgres,
-    scope: &Scope,
-) -> Result<()> {
+pub fn record(settings: &Settings, workspace: &Workspace, postgres: &Postgres, scope: &Scope) -> Result<()> {
     let described = describe(settings, workspace, postgres, scope)?;
     let folder = workspace.root.join(FOLDER);
     let recorded = read(&folder)?;
     fs::create_dir_all(&folder)?;
-    for (name, text) in described
-        .iter()
-        .filter(|(name, text)| recorded.get(*name) != Some(*text))
-    {
+    for (name, text) in described.iter().filter(|(name, text)| recorded.get(*name) != Some(*text)) {
         fs::write(folder.join(name), text)?;
     }
-    let stale = recorded
-        .keys()
-        .filter(|name| !described.contains_key(*name))
-        .collect::<Vec<_>>();
+    let stale = recorded.keys().filter(|name| !described.contains_key(*name)).collect::<Vec<_>>();
     for name in &stale {
         fs::remove_file(folder.join(name))?;
     }
-    println!(
-        "sqlx: {} queries recorded, {} stale ones removed",
-        described.len(),
-        stale.len()
-    );
+    println!("sqlx: {} queries recorded, {} stale ones removed", described.len(), stale.len());
     Ok(())
 }
 
 /// Fails when `record` would change anything.
-pub fn check(
-    settings: &Settings,
-    workspace: &Workspace,
-    postgres: &Postgres,
-    scope: &Scope,
-) -> Result<()> {
+pub fn check(settings: &Settings, workspace: &Workspace, postgres: &Postgres, scope: &Scope) -> Result<()> {
     let described = describe(settings, workspace, postgres, scope)?;
     let recorded = read(&workspace.root.join(FOLDER))?;
     let differences = differences(&recorded, &described, postgres.major == REFERENCE_MAJOR)?;
     if !differences.is_empty() {
-        bail!(
-            "{FOLDER} is out of date, run `cargo xtask sqlx` and commit it:\n  {}",
-            differences.join("\n  ")
-        );
+        bail!("{FOLDER} is out of date, run `cargo xtask sqlx` and commit it:\n  {}", differences.join("\n  "));
     }
-    println!(
-        "sqlx: {} recorded queries are those of the source",
-        recorded.len()
-    );
+    println!("sqlx: {} recorded queries are those of the source", recorded.len());
     Ok(())
 }
 
 /// Compiles against a migrated database, so that the macros describe their queries.
-fn describe(
-    settings: &Settings,
-    workspace: &Workspace,
-    postgres: &Postgres,
-    scope: &Scope,
-) -> Result<Queries> {
+fn describe(settings: &Settings, workspace: &Workspace, postgres: &Postgres, scope: &Scope) -> Result<Queries> {
     let database = Database::start(postgres)?;
     database.migrate(&workspace.root.join("migrations"))?;
     let folder = tempfile::tempdir()?;
     shell::run(Command::new("touch").arg(workspace.root.join(SOURCE)))?;
     let mut cargo = settings.cargo();
-    cargo
-        .args(["check", "--all-targets"])
-        .current_dir(&workspace.root);
+    cargo.args(["check", "--all-targets"]).current_dir(&workspace.root);
     match scope {
         Scope::Workspace => cargo.arg("--workspace"),
         Scope::Package(name) => cargo.args(["--package", name]),
     };
-    cargo
-        .env("SQLX_OFFLINE", "false")
-        .env("SQLX_OFFLINE_DIR", folder.path());
+    cargo.env("SQLX_OFFLINE", "false").env("SQLX_OFFLINE_DIR", folder.path());
     shell::run(cargo.env("DATABASE_URL", database.url()))?;
     let described = read(folder.path())?;
     if described.is_empty() {
@@ -131,11 +96,7 @@ fn read(folder: &Path) -> Result<Queries> {
     let mut queries = Queries::new();
     for entry in entries {
         let path = entry?.path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.starts_with("query-") && name.ends_with(".json") {
             queries.insert(name, fs::read_to_string(&path)?);
         }
@@ -145,10 +106,7 @@ fn read(folder: &Path) -> Result<Queries> {
 
 fn differences(recorded: &Queries, described: &Queries, strict: bool) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for name in recorded
-        .keys()
-        .filter(|name| !described.contains_key(*name))
-    {
+    for name in recorded.keys().filter(|name| !described.contains_key(*name)) {
         found.push(format!("no longer in the source: {name}"));
     }
     for (name, text) in described {
@@ -174,11 +132,7 @@ fn same(before: &str, now: &str, strict: bool) -> Result<bool> {
 
 fn first_words(text: &str) -> Result<String> {
     let query = parse(text)?;
-    let words = query["query"]
-        .as_str()
-        .unwrap_or_default()
-        .split_whitespace()
-        .take(8);
+    let words = query["query"].as_str().unwrap_or_default().split_whitespace().take(8);
     Ok(words.collect::<Vec<_>>().join(" "))
 }
 
@@ -192,8 +146,7 @@ mod tests {
 
     fn queries(entries: &[(&str, &str, bool)]) -> Queries {
         let entry = |(name, query, nullable): &(&str, &str, bool)| {
-            let value =
-                serde_json::json!({ "query": query, "describe": { "nullable": [nullable] } });
+            let value = serde_json::json!({ "query": query, "describe": { "nullable": [nullable] } });
             ((*name).to_owned(), value.to_string())
         };
         entries.iter().map(entry).collect()
@@ -204,28 +157,14 @@ mod tests {
         let recorded = queries(&[("a", "select 1", false), ("b", "select 2", false)]);
         let described = queries(&[("b", "select 2", true), ("c", "select 3", false)]);
         let found = differences(&recorded, &described, true).unwrap();
-        assert_eq!(
-            found,
-            [
-                "no longer in the source: a",
-                "described differently: select 2",
-                "not recorded: select 3"
-            ]
-        );
+        assert_eq!(found, ["no longer in the source: a", "described differently: select 2", "not recorded: select 3"]);
         assert!(differences(&recorded, &recorded, true).unwrap().is_empty());
     }
 
     #[test]
     fn another_version_may_infer_another_nullability() {
-        let (recorded, described) = (
-            queries(&[("a", "select 1", false)]),
-            queries(&[("a", "select 1", true)]),
-        );
-        assert!(
-            differences(&recorded, &described, false)
-                .unwrap()
-                .is_empty()
-        );
+        let (recorded, described) = (queries(&[("a", "select 1", false)]), queries(&[("a", "select 1", true)]));
+        assert!(differences(&recorded, &described, false).unwrap().is_empty());
         assert_eq!(differences(&recorded, &described, true).unwrap().len(), 1);
     }
 }

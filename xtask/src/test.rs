@@ -33,54 +33,19 @@ pub fn run(settings: &Settings, workspace: &Workspace, options: &Options) -> Res
     result
 }
 
-fn run_stages(
-    settings: &Settings,
-    workspace: &Workspace,
-    options: &Options,
-    stages: &mut Stages,
-) -> Result<()> {
-    let cargo = |arguments: &[&str]| {
-        shell::run(
-            settings
-                .cargo()
-                .args(arguments)
-                .current_dir(&workspace.root),
-        )
-    };
+fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, stages: &mut Stages) -> Result<()> {
+    let cargo = |arguments: &[&str]| shell::run(settings.cargo().args(arguments).current_dir(&workspace.root));
     let tools = stages.run("setup", || setup::all(settings))?;
     stages.run("format", || cargo(&["fmt", "--all", "--check"]))?;
-    stages.run("lint", || {
-        cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ])
-    })?;
-    stages.run("queries", || {
-        sqlx::check(
-            settings,
-            workspace,
-            &tools.postgres,
-            &sqlx::Scope::Workspace,
-        )
-    })?;
-    let components = stages.run("guests", || {
-        guests::build(settings, workspace, &tools.compiler, &guests::ALL)
-    })?;
+    stages.run("lint", || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    stages.run("queries", || sqlx::check(settings, workspace, &tools.postgres, &sqlx::Scope::Workspace))?;
+    let components = stages.run("guests", || guests::build(settings, workspace, &tools.compiler, &guests::ALL))?;
     deny_stage(settings, workspace, options, stages)?;
     // Programs and tests in one invocation: cargo then gives both the same features, and builds once.
-    stages.run("build", || {
-        cargo(&["build", "--workspace", "--bins", "--tests"])
-    })?;
+    stages.run("build", || cargo(&["build", "--workspace", "--bins", "--tests"]))?;
     stages.run("test", || {
         let mut tests = settings.cargo();
-        tests
-            .args(["test", "--workspace", "--"])
-            .args(&options.filters)
-            .env(COMPONENTS, &components);
+        tests.args(["test", "--workspace", "--"]).args(&options.filters).env(COMPONENTS, &components);
         if options.long {
             tests.env("DEEDBOX_LONG", "1");
         }
@@ -88,25 +53,13 @@ fn run_stages(
     })
 }
 
-fn deny_stage(
-    settings: &Settings,
-    workspace: &Workspace,
-    options: &Options,
-    stages: &mut Stages,
-) -> Result<()> {
+fn deny_stage(settings: &Settings, workspace: &Workspace, options: &Options, stages: &mut Stages) -> Result<()> {
     if options.deny {
-        return stages.run("deny", || {
-            deny::check(settings, workspace, &deny::install(settings)?, Checks::All)
-        });
+        return stages.run("deny", || deny::check(settings, workspace, &deny::install(settings)?, Checks::All));
     }
     let Some(program) = deny::find(settings) else {
-        stages.skip(
-            "deny",
-            "cargo-deny is not installed (`cargo xtask test --deny` installs it)",
-        );
+        stages.skip("deny", "cargo-deny is not installed (`cargo xtask test --deny` installs it)");
         return Ok(());
     };
-    stages.run("deny", || {
-        deny::check(settings, workspace, &program, Checks::Offline)
-    })
+    stages.run("deny", || deny::check(settings, workspace, &program, Checks::Offline))
 }

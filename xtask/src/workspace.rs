@@ -48,9 +48,7 @@ impl Workspace {
         let package = self
             .packages
             .iter()
-            .find(|package| {
-                text(package, "manifest_path").is_some_and(|at| Path::new(at) == manifest)
-            })
+            .find(|package| text(package, "manifest_path").is_some_and(|at| Path::new(at) == manifest))
             .with_context(|| format!("{folder} is not a member of the workspace"))?;
         let artefact = package["targets"]
             .as_array()
@@ -60,23 +58,18 @@ impl Workspace {
             .and_then(|target| text(target, "name"))
             .with_context(|| format!("{folder}/Cargo.toml needs crate-type = [\"cdylib\"]"))?;
         Ok(GuestPackage {
-            name: text(package, "name")
-                .context("a package without a name")?
-                .to_owned(),
+            name: text(package, "name").context("a package without a name")?.to_owned(),
             artefact: artefact.replace('-', "_"),
         })
     }
 }
 
 fn is_cdylib(target: &Value) -> bool {
-    target["crate_types"]
-        .as_array()
-        .is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
+    target["crate_types"].as_array().is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
 }
 
 fn path(metadata: &Value, member: &str) -> Result<PathBuf> {
-    let found =
-        text(metadata, member).with_context(|| format!("cargo metadata has no {member}"))?;
+    let found = text(metadata, member).with_context(|| format!("cargo metadata has no {member}"))?;
     Ok(PathBuf::from(found))
 }
 

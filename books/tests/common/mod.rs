@@ -37,11 +37,7 @@ impl Running {
         let (stop, stopped) = oneshot::channel();
         let shutdown = async { drop(stopped.await) };
         let served = tokio::spawn(Provider::serve(listener, dir.to_owned(), options, shutdown));
-        Self {
-            books: Books { address },
-            stop,
-            served,
-        }
+        Self { books: Books { address }, stop, served }
     }
 
     pub async fn stop(self) {
@@ -63,32 +59,22 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub const NOTHING: Self = Self {
-        status: 0,
-        head: String::new(),
-        body: String::new(),
-    };
+    pub const NOTHING: Self = Self { status: 0, head: String::new(), body: String::new() };
 
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().find_map(|line| {
-            line.split_once(": ")
-                .filter(|(found, _)| *found == name)
-                .map(|(_, value)| value)
-        })
+        self.head
+            .lines()
+            .find_map(|line| line.split_once(": ").filter(|(found, _)| *found == name).map(|(_, value)| value))
     }
 }
 
 /// The bytes of a request; no key when `key` is empty.
 pub fn request(method: &str, path: &str, key: &str, body: &str) -> String {
-    let key = if key.is_empty() {
-        String::new()
-    } else {
-        format!("Idempotency-Key: {key}\r\n")
-    };
+    let key = if key.is_empty() { String::new() } else { format!("Idempotency-Key: {key}\r\n") };
     let length = body.len();
     format!(
         "{method} {path} HTTP/1.1\r\nHost: provider\r\nConnection: close\r\nX-Odd: one\r\n{key}Content-Length: {length}\r\n\r\n{body}"
@@ -98,21 +84,14 @@ pub fn request(method: &str, path: &str, key: &str, body: &str) -> String {
 pub async fn exchange(address: SocketAddr, request: &str) -> Seen {
     let mut stream = send(address, request).await;
     let mut text = Vec::new();
-    tokio::time::timeout(LONG, stream.read_to_end(&mut text))
-        .await
-        .unwrap()
-        .unwrap();
+    tokio::time::timeout(LONG, stream.read_to_end(&mut text)).await.unwrap().unwrap();
     let text = String::from_utf8(text).unwrap();
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         assert!(text.is_empty(), "half a head: {text}");
         return Seen::NOTHING;
     };
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Seen {
-        status,
-        head: head.to_owned(),
-        body: body.to_owned(),
-    }
+    Seen { status, head: head.to_owned(), body: body.to_owned() }
 }
 
 pub async fn send(address: SocketAddr, request: &str) -> TcpStream {

@@ -53,18 +53,13 @@ pub fn charge_once(ctx: &Context, order: Order) -> Result<Receipt, Failure> {
 
 fn charged(answer: Response) -> Result<Receipt, Failure> {
     let charge: Charge = answer.error_for_status()?.json()?;
-    Ok(Receipt::Charged {
-        charge_id: charge.id,
-    })
+    Ok(Receipt::Charged { charge_id: charge.id })
 }
 
 fn rejected(answer: &Response) -> Result<Receipt, Failure> {
     let text = answer.text()?;
     let reason = deedbox_guest::serde_json::from_str(text).unwrap_or_else(|_| json!(text));
-    Ok(Receipt::Rejected {
-        status: answer.status(),
-        reason,
-    })
+    Ok(Receipt::Rejected { status: answer.status(), reason })
 }
 
 fn stripe() -> String {
@@ -82,42 +77,24 @@ mod tests {
         ctx.answer(answer);
         let input = r#"{"order": "42", "amount_cents": 1999, "customer": "ada", "provider_url": "http://p.test"}"#;
         let output = ctx.run_named("charge-once", input);
-        (
-            ctx,
-            output.map(|text| deedbox_guest::serde_json::from_str(&text).unwrap()),
-        )
+        (ctx, output.map(|text| deedbox_guest::serde_json::from_str(&text).unwrap()))
     }
 
     #[test]
     fn an_order_is_charged_at_the_provider() {
         let (ctx, output) = run(Answer::json(&json!({ "id": "ch_1", "paid": true })));
-        assert_eq!(
-            output.unwrap(),
-            json!({ "outcome": "charged", "charge_id": "ch_1" })
-        );
+        assert_eq!(output.unwrap(), json!({ "outcome": "charged", "charge_id": "ch_1" }));
         let sent = &ctx.sent()[0];
-        assert_eq!(
-            (sent.method.as_str(), sent.url.as_str()),
-            ("POST", "http://p.test/v1/charges")
-        );
-        assert_eq!(
-            sent.json(),
-            json!({ "amount_cents": 1999, "customer": "ada", "order": "42" })
-        );
-        assert_eq!(
-            sent.identity,
-            deedbox_guest::http::Identity::Named("charge".to_owned())
-        );
+        assert_eq!((sent.method.as_str(), sent.url.as_str()), ("POST", "http://p.test/v1/charges"));
+        assert_eq!(sent.json(), json!({ "amount_cents": 1999, "customer": "ada", "order": "42" }));
+        assert_eq!(sent.identity, deedbox_guest::http::Identity::Named("charge".to_owned()));
     }
 
     #[test]
     fn a_declined_card_is_a_value() {
         let (_, output) = run(Answer::status(402).with_json(&json!({ "code": "card_declined" })));
         let reason = json!({ "code": "card_declined" });
-        assert_eq!(
-            output.unwrap(),
-            json!({ "outcome": "rejected", "status": 402, "reason": reason })
-        );
+        assert_eq!(output.unwrap(), json!({ "outcome": "rejected", "status": 402, "reason": reason }));
         let (_, output) = run(Answer::status(404).with_body("no such customer"));
         assert_eq!(output.unwrap()["reason"], "no such customer");
     }

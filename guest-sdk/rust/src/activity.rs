@@ -39,9 +39,7 @@ pub fn all() -> Vec<&'static Registration> {
 
 /// Runs the activity of that name. Fails with `unknown-activity` when there is none.
 pub fn run(context: &Context, name: &str, input: &str) -> CallResult {
-    let found = inventory::iter::<Registration>
-        .into_iter()
-        .find(|it| it.name == name);
+    let found = inventory::iter::<Registration>.into_iter().find(|it| it.name == name);
     match found {
         Some(registration) => (registration.call)(context, input),
         None => Err(unknown(name)),
@@ -50,29 +48,19 @@ pub fn run(context: &Context, name: &str, input: &str) -> CallResult {
 
 /// Reads the input, calls the function and writes its output. Fails with `invalid-input` or
 /// `invalid-output`, both permanent, or with what the function returned.
-pub fn call<I, O, E>(
-    context: &Context,
-    input: &str,
-    function: fn(&Context, I) -> Result<O, E>,
-) -> CallResult
+pub fn call<I, O, E>(context: &Context, input: &str, function: fn(&Context, I) -> Result<O, E>) -> CallResult
 where
     I: DeserializeOwned,
     O: Serialize,
     E: Into<Failure>,
 {
     let output = function(context, parse(input)?).map_err(Into::into)?;
-    serde_json::to_string(&output).map_err(|error| {
-        Failure::permanent(
-            "invalid-output",
-            format!("the output cannot be written as JSON: {error}"),
-        )
-    })
+    serde_json::to_string(&output)
+        .map_err(|error| Failure::permanent("invalid-output", format!("the output cannot be written as JSON: {error}")))
 }
 
 /// The schemas of a function's input as it is read and of its output as it is written.
-pub fn schemas<I: JsonSchema, O: JsonSchema, E>(
-    _function: fn(&Context, I) -> Result<O, E>,
-) -> Schemas {
+pub fn schemas<I: JsonSchema, O: JsonSchema, E>(_function: fn(&Context, I) -> Result<O, E>) -> Schemas {
     let settings = SchemaSettings::draft2020_12();
     let reading = settings.clone().for_deserialize();
     let writing = settings.for_serialize();
@@ -90,16 +78,10 @@ fn parse<I: DeserializeOwned>(input: &str) -> Result<I, Failure> {
     let mut reader = serde_json::Deserializer::from_str(input);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let place = error.path().to_string();
-        let place = if place == "." {
-            "input".to_owned()
-        } else {
-            format!("input.{place}")
-        };
+        let place = if place == "." { "input".to_owned() } else { format!("input.{place}") };
         invalid_input(&place, error.inner())
     })?;
-    reader
-        .end()
-        .map_err(|error| invalid_input("input", &error))?;
+    reader.end().map_err(|error| invalid_input("input", &error))?;
     Ok(value)
 }
 
@@ -109,9 +91,6 @@ fn invalid_input(place: &str, error: &serde_json::Error) -> Failure {
 
 fn unknown(name: &str) -> Failure {
     let names: Vec<_> = all().iter().map(|registration| registration.name).collect();
-    let message = format!(
-        "this module has no activity {name:?}; it has: {}",
-        names.join(", ")
-    );
+    let message = format!("this module has no activity {name:?}; it has: {}", names.join(", "));
     Failure::permanent("unknown-activity", message)
 }

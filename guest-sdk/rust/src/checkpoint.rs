@@ -26,16 +26,12 @@ impl<'a> Checkpoint<'a> {
     /// The state saved last, by this or an earlier attempt. Fails when it has another shape.
     pub fn load<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
         let state = self.load_bytes();
-        Ok(state
-            .map(|bytes| serde_json::from_slice(&bytes))
-            .transpose()?)
+        Ok(state.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
     }
 
     /// Replaces the saved state by these bytes.
     pub fn save_bytes(&self, state: &[u8]) -> Result<(), Error> {
-        self.host
-            .save(state)
-            .map_err(|CheckpointError::TooLarge| Error::TooLarge)
+        self.host.save(state).map_err(|CheckpointError::TooLarge| Error::TooLarge)
     }
 
     /// The bytes saved last.
@@ -47,9 +43,7 @@ impl<'a> Checkpoint<'a> {
 /// Why a state was not saved or not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(
-        "the state is larger than the host allows (64 KiB unless the operator set another limit): save less"
-    )]
+    #[error("the state is larger than the host allows (64 KiB unless the operator set another limit): save less")]
     TooLarge,
     #[error("the state does not have the expected shape: {0}")]
     Format(#[from] serde_json::Error),

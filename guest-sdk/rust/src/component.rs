@@ -57,11 +57,7 @@ impl Host for Component {
         context::cancelled()
     }
 
-    fn send(
-        &self,
-        request: &http::Request,
-        options: &http::Options,
-    ) -> Result<http::Response, http::Error> {
+    fn send(&self, request: &http::Request, options: &http::Options) -> Result<http::Response, http::Error> {
         http::send(request, options)
     }
 

@@ -60,9 +60,7 @@ impl Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Context")
-            .field(&self.host.run_info())
-            .finish()
+        f.debug_tuple("Context").field(&self.host.run_info()).finish()
     }
 }
 

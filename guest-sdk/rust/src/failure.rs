@@ -45,9 +45,8 @@ impl Failure {
     /// the reason.
     #[must_use]
     pub fn details<T: Serialize + ?Sized>(mut self, details: &T) -> Self {
-        let text = serde_json::to_string(details).unwrap_or_else(|error| {
-            serde_json::json!({ "unwritable": error.to_string() }).to_string()
-        });
+        let text = serde_json::to_string(details)
+            .unwrap_or_else(|error| serde_json::json!({ "unwritable": error.to_string() }).to_string());
         self.details = Some(text);
         self
     }
@@ -78,13 +77,7 @@ impl Failure {
     }
 
     fn new(kind: FailureKind, code: String, message: String) -> Self {
-        Self {
-            code,
-            message,
-            kind,
-            retry_after: None,
-            details: None,
-        }
+        Self { code, message, kind, retry_after: None, details: None }
     }
 }
 
@@ -111,16 +104,10 @@ impl From<Failure> for wit::Failure {
 
 impl From<http::Error> for Failure {
     fn from(error: http::Error) -> Self {
-        let kind = if error.is_retryable() {
-            FailureKind::Retryable
-        } else {
-            FailureKind::Permanent
-        };
+        let kind = if error.is_retryable() { FailureKind::Retryable } else { FailureKind::Permanent };
         let failure = Self::new(kind, error.code().to_owned(), error.to_string());
         match error {
-            http::Error::Status(status) => {
-                failure.details(&serde_json::json!({ "status": status }))
-            }
+            http::Error::Status(status) => failure.details(&serde_json::json!({ "status": status })),
             _ => failure,
         }
     }

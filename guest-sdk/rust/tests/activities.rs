@@ -48,10 +48,7 @@ fn fake() -> FakeContext {
 
 #[test]
 fn an_activity_runs_by_its_name_on_json() {
-    let output = fake().run_named(
-        "add-up",
-        r#"{"order": "42", "lines": [{"amount": 1}, {"amount": 2}]}"#,
-    );
+    let output = fake().run_named("add-up", r#"{"order": "42", "lines": [{"amount": 1}, {"amount": 2}]}"#);
     assert_eq!(output.unwrap(), "3");
 }
 
@@ -59,40 +56,23 @@ fn an_activity_runs_by_its_name_on_json() {
 fn an_input_that_does_not_fit_names_the_place() {
     let ctx = fake();
     let cases = [
-        (
-            r#"{"order": "42", "lines": [{"amount": 1}, {"amount": "x"}]}"#,
-            "input.lines[1].amount: invalid type",
-        ),
+        (r#"{"order": "42", "lines": [{"amount": 1}, {"amount": "x"}]}"#, "input.lines[1].amount: invalid type"),
         (r#"{"lines": []}"#, "missing field `order`"),
         (r#"{"order": "42"} trailing"#, "input: trailing characters"),
         ("", "input: EOF"),
     ];
     for (input, expected) in cases {
         let failure = run(&ctx, "add-up", input);
-        assert_eq!(
-            (failure.code(), failure.kind()),
-            ("invalid-input", FailureKind::Permanent)
-        );
-        assert!(
-            failure.message().contains(expected),
-            "{input}: {}",
-            failure.message()
-        );
+        assert_eq!((failure.code(), failure.kind()), ("invalid-input", FailureKind::Permanent));
+        assert!(failure.message().contains(expected), "{input}: {}", failure.message());
     }
 }
 
 #[test]
 fn an_unknown_name_is_a_permanent_failure_that_lists_the_known() {
     let failure = run(&fake(), "nobody", "null");
-    assert_eq!(
-        (failure.code(), failure.kind()),
-        ("unknown-activity", FailureKind::Permanent)
-    );
-    assert!(
-        failure.message().contains("Renamed.1, add-up"),
-        "{}",
-        failure.message()
-    );
+    assert_eq!((failure.code(), failure.kind()), ("unknown-activity", FailureKind::Permanent));
+    assert!(failure.message().contains("Renamed.1, add-up"), "{}", failure.message());
 }
 
 #[test]
@@ -102,13 +82,7 @@ fn names_summaries_and_schemas_come_from_the_function() {
     let all: Vec<_> = inventory::iter::<Registration>.into_iter().collect();
     let add_up = all.iter().find(|it| it.name == "add-up").unwrap();
     assert_eq!(add_up.summary, "Adds up an order.");
-    assert_eq!(
-        all.iter()
-            .find(|it| it.name == "Renamed.1")
-            .unwrap()
-            .summary,
-        "has another name"
-    );
+    assert_eq!(all.iter().find(|it| it.name == "Renamed.1").unwrap().summary, "has another name");
     let schemas = (add_up.schemas)();
     let input: Value = deedbox_guest::serde_json::from_str(&schemas.input.unwrap()).unwrap();
     assert_eq!(input["required"], json!(["order"]));
@@ -130,37 +104,19 @@ fn a_request_reaches_the_host_as_it_was_written() {
         .effect("first")
         .send()
         .unwrap();
-    assert_eq!(
-        (answer.source(), answer.header("CONTENT-TYPE")),
-        (Source::Replayed, Some("application/json"))
-    );
+    assert_eq!((answer.source(), answer.header("CONTENT-TYPE")), (Source::Replayed, Some("application/json")));
     let sent = &ctx.sent()[0];
     assert_eq!((sent.method.as_str(), sent.url.as_str()), ("PROPFIND", URL));
-    assert_eq!(
-        sent.headers,
-        [(
-            "Content-Type".to_owned(),
-            b"application/vnd.x+json".to_vec()
-        )]
-    );
-    assert_eq!(
-        (sent.body.as_slice(), sent.timeout),
-        (&b"[1]"[..], Some(Duration::from_millis(2)))
-    );
-    assert_eq!(
-        (&sent.identity, sent.on_unknown),
-        (&Identity::Named("first".to_owned()), OnUnknown::AtMostOnce)
-    );
+    assert_eq!(sent.headers, [("Content-Type".to_owned(), b"application/vnd.x+json".to_vec())]);
+    assert_eq!((sent.body.as_slice(), sent.timeout), (&b"[1]"[..], Some(Duration::from_millis(2))));
+    assert_eq!((&sent.identity, sent.on_unknown), (&Identity::Named("first".to_owned()), OnUnknown::AtMostOnce));
 }
 
 #[test]
 fn a_business_effect_carries_operation_and_key() {
     let ctx = fake();
     ctx.answer(Answer::json(&json!({ "id": "ch_1" })));
-    assert_eq!(
-        ctx.run_named("Renamed.1", r#"{"order": "42"}"#).unwrap(),
-        r#"{"id":"ch_1"}"#
-    );
+    assert_eq!(ctx.run_named("Renamed.1", r#"{"order": "42"}"#).unwrap(), r#"{"id":"ch_1"}"#);
     let sent = &ctx.sent()[0];
     assert_eq!(sent.json(), json!({ "order": "42", "lines": [] }));
     match &sent.identity {
@@ -174,12 +130,7 @@ fn a_business_effect_carries_operation_and_key() {
 #[test]
 fn errors_become_failures_of_the_right_kind() {
     let text = || "why".to_owned();
-    let retryable = [
-        Error::InFlight,
-        Error::Unreachable(text()),
-        Error::TimedOut,
-        Error::ConnectionLost(text()),
-    ];
+    let retryable = [Error::InFlight, Error::Unreachable(text()), Error::TimedOut, Error::ConnectionLost(text())];
     let permanent = [
         Error::Denied(text()),
         Error::EffectMismatch(text()),
@@ -187,10 +138,7 @@ fn errors_become_failures_of_the_right_kind() {
         Error::InvalidRequest(text()),
         Error::ResponseTooLarge(1),
     ];
-    for (errors, kind) in [
-        (&retryable[..], FailureKind::Retryable),
-        (&permanent[..], FailureKind::Permanent),
-    ] {
+    for (errors, kind) in [(&retryable[..], FailureKind::Retryable), (&permanent[..], FailureKind::Permanent)] {
         for error in errors {
             let ctx = fake();
             ctx.answer(Answer::error(error.clone()));
@@ -202,19 +150,13 @@ fn errors_become_failures_of_the_right_kind() {
 
 #[test]
 fn a_status_becomes_a_failure_only_when_asked() {
-    for (status, kind) in [
-        (503, FailureKind::Retryable),
-        (429, FailureKind::Retryable),
-        (402, FailureKind::Permanent),
-    ] {
+    for (status, kind) in [(503, FailureKind::Retryable), (429, FailureKind::Retryable), (402, FailureKind::Permanent)]
+    {
         let ctx = fake();
         ctx.answer(Answer::status(status));
         let failure = run(&ctx, "Renamed.1", r#"{"order": "42"}"#);
         assert_eq!((failure.code(), failure.kind()), ("http-status", kind));
-        assert_eq!(
-            failure.details_json(),
-            Some(format!(r#"{{"status":{status}}}"#).as_str())
-        );
+        assert_eq!(failure.details_json(), Some(format!(r#"{{"status":{status}}}"#).as_str()));
     }
     let ctx = fake();
     ctx.answer(Answer::status(402));
@@ -245,20 +187,12 @@ fn keys_are_the_hosts_and_the_same_in_every_attempt() {
     let ctx = fake();
     let (run_key, email) = (ctx.idempotency_key(), ctx.subkey("email").unwrap());
     ctx.set_attempt(2);
-    assert_eq!(
-        (ctx.idempotency_key(), ctx.subkey("email").unwrap()),
-        (run_key.clone(), email.clone())
-    );
+    assert_eq!((ctx.idempotency_key(), ctx.subkey("email").unwrap()), (run_key.clone(), email.clone()));
     // Computed apart from this code, by the rules of the contract.
     assert_eq!(run_key.as_str(), "47a1d591-cf63-80d1-adb0-be313336025e");
     assert_eq!(email.as_str(), "6aada6a9-665d-8c7d-b588-85d5c2f3bfa0");
     assert_ne!(email, ctx.subkey("Email").unwrap());
-    assert_ne!(
-        run_key,
-        FakeContext::for_run(&RUN.replace("01", "02"))
-            .unwrap()
-            .idempotency_key()
-    );
+    assert_ne!(run_key, FakeContext::for_run(&RUN.replace("01", "02")).unwrap().idempotency_key());
     assert_eq!(ctx.subkey(""), Err(KeyError::InvalidName));
     assert_eq!(ctx.subkey(&"x".repeat(257)), Err(KeyError::InvalidName));
     assert_eq!(Failure::from(KeyError::InvalidName).code(), "invalid-name");
@@ -267,15 +201,8 @@ fn keys_are_the_hosts_and_the_same_in_every_attempt() {
 #[test]
 fn a_context_without_a_run_id_is_refused() {
     assert_eq!(FakeContext::for_run("").unwrap_err(), ConfigError::NoRunId);
-    for run_id in [
-        "42",
-        "0190B1C2-0000-7000-8000-000000000001",
-        "0190b1c20000700080000000000000001",
-    ] {
-        assert_eq!(
-            FakeContext::for_run(run_id).unwrap_err(),
-            ConfigError::InvalidRunId(run_id.to_owned())
-        );
+    for run_id in ["42", "0190B1C2-0000-7000-8000-000000000001", "0190b1c20000700080000000000000001"] {
+        assert_eq!(FakeContext::for_run(run_id).unwrap_err(), ConfigError::InvalidRunId(run_id.to_owned()));
     }
 }
 
@@ -285,22 +212,10 @@ fn a_checkpoint_outlives_the_attempt_and_has_a_limit() {
     assert_eq!(ctx.checkpoint().load::<Vec<u8>>().unwrap(), None);
     ctx.checkpoint().save(&vec![1, 2]).unwrap();
     ctx.set_attempt(2);
-    assert_eq!(
-        ctx.checkpoint().load::<Vec<u8>>().unwrap(),
-        Some(vec![1, 2])
-    );
+    assert_eq!(ctx.checkpoint().load::<Vec<u8>>().unwrap(), Some(vec![1, 2]));
     assert_eq!(ctx.checkpoint().load_bytes().unwrap(), b"[1,2]");
-    assert_eq!(
-        ctx.checkpoint().load::<String>().unwrap_err().code(),
-        "checkpoint-format"
-    );
-    assert_eq!(
-        ctx.checkpoint()
-            .save_bytes(&[0; 65_537])
-            .unwrap_err()
-            .code(),
-        "checkpoint-too-large"
-    );
+    assert_eq!(ctx.checkpoint().load::<String>().unwrap_err().code(), "checkpoint-format");
+    assert_eq!(ctx.checkpoint().save_bytes(&[0; 65_537]).unwrap_err().code(), "checkpoint-too-large");
 }
 
 #[test]
@@ -310,14 +225,8 @@ fn the_run_is_known_and_can_be_asked_to_stop() {
     ctx.set_activity("charge-once");
     ctx.set_remaining(Duration::from_secs(5));
     let run = ctx.run();
-    assert_eq!(
-        (run.run_id(), run.tenant(), run.activity()),
-        (RUN, "test", "charge-once")
-    );
-    assert_eq!(
-        (run.attempt(), run.max_attempts(), run.remaining()),
-        (2, 3, Duration::from_secs(5))
-    );
+    assert_eq!((run.run_id(), run.tenant(), run.activity()), (RUN, "test", "charge-once"));
+    assert_eq!((run.attempt(), run.max_attempts(), run.remaining()), (2, 3, Duration::from_secs(5)));
     assert!(!ctx.cancelled());
     ctx.cancel();
     assert!(ctx.cancelled());

@@ -164,7 +164,8 @@ impl Attempt {
 
     fn profile_at(&self, origin: &Origin) -> Result<&Profile, Refusal> {
         let profiles = &self.gateway.profiles;
-        let unknown = |name: &str| Refusal::Denied(format!("policy.providers names the profile `{name}`, which is not there"));
+        let unknown =
+            |name: &str| Refusal::Denied(format!("policy.providers names the profile `{name}`, which is not there"));
         match self.policy.provider_at(origin) {
             Some(name) => profiles.get(name).ok_or_else(|| unknown(name)),
             None => profiles.at(origin).or_else(|| profiles.get(UNLISTED)).ok_or_else(|| unknown(UNLISTED)),

@@ -28,8 +28,16 @@ const IN_FLIGHT_POLL: Duration = Duration::from_millis(50);
 const SETTLE_FOR: Duration = Duration::from_secs(60);
 
 /// The answer's headers that are recorded. Cookies and credentials never are.
-const KEPT_HEADERS: [&str; 8] =
-    ["content-type", "content-language", "etag", "last-modified", "location", "retry-after", "request-id", "x-request-id"];
+const KEPT_HEADERS: [&str; 8] = [
+    "content-type",
+    "content-language",
+    "etag",
+    "last-modified",
+    "location",
+    "retry-after",
+    "request-id",
+    "x-request-id",
+];
 
 /// A checked call with the provider it goes to.
 pub struct Call {
@@ -190,8 +198,7 @@ impl Flow<'_> {
 
     async fn take_over(&self, known: &Known, claim: &Claim) -> Result<Option<Held>, Error> {
         let gateway = &self.attempt.gateway;
-        let taken =
-            ledger::resend(&gateway.store, &claim.lease, claim.attempt, &claim.effect_id, known.holder).await?;
+        let taken = ledger::resend(&gateway.store, &claim.lease, claim.attempt, &claim.effect_id, known.holder).await?;
         Ok(taken.map(|send| {
             let mut held = self.hold(known.clone(), claim, true);
             held.known.holder = ledger::Holder { run_id: claim.lease.run_id, token: claim.lease.token, send };
@@ -224,7 +231,8 @@ impl Flow<'_> {
             Err(error) => Sent::NotSent(error.to_string()),
         };
         gateway.probe.reach(Point::AfterResponse).await;
-        let key_remembered = held.key_until.is_none_or(|until| gateway.clock.elapsed() + ms(gateway.config.max_send_ms) < until);
+        let key_remembered =
+            held.key_until.is_none_or(|until| gateway.clock.elapsed() + ms(gateway.config.max_send_ms) < until);
         let verdict = effect::verdict(held.known.resend, key_remembered, held.known.on_unknown);
         let learned = self.learned(&sent, verdict);
         let (state, after) = effect::settle(learned, held.earlier_unknown, verdict);
@@ -301,7 +309,9 @@ impl Flow<'_> {
                 let statuses = Statuses { not_processed: &profile.not_processed, in_flight };
                 match effect::learned(*status, &statuses) {
                     // The status proves that it happened; where it can be had again safely, the whole answer is better.
-                    Learned::Answer if matches!(body, Body::Cut) && verdict == effect::Verdict::SendAgain => Learned::Unknown,
+                    Learned::Answer if matches!(body, Body::Cut) && verdict == effect::Verdict::SendAgain => {
+                        Learned::Unknown
+                    }
                     learned => learned,
                 }
             }
@@ -317,7 +327,10 @@ impl Flow<'_> {
                     _ => None,
                 };
                 let headers = kept(headers);
-                (Some(i32::from(*status)), Some(Answer { status: i32::from(*status), headers, body, source: "original".to_owned() }))
+                (
+                    Some(i32::from(*status)),
+                    Some(Answer { status: i32::from(*status), headers, body, source: "original".to_owned() }),
+                )
             }
             _ => (None, None),
         };
@@ -454,7 +467,8 @@ fn unknown_outcome() -> Refusal {
 
 fn kept(headers: &HeaderMap) -> String {
     let keep = headers.iter().filter(|(name, _)| KEPT_HEADERS.contains(&name.as_str()));
-    let pairs: Vec<(&str, String)> =
-        keep.map(|(name, value)| (name.as_str(), store::storable(&String::from_utf8_lossy(value.as_bytes())))).collect();
+    let pairs: Vec<(&str, String)> = keep
+        .map(|(name, value)| (name.as_str(), store::storable(&String::from_utf8_lossy(value.as_bytes()))))
+        .collect();
     serde_json::to_string(&pairs).unwrap_or_else(|_| "[]".to_owned())
 }

@@ -195,7 +195,8 @@ fn check_headers(headers: Vec<(String, Vec<u8>)>, config: &GatewayConfig) -> Res
         if HOST_HEADERS.contains(&name.as_str()) {
             return Err(invalid("it belongs to the host; leave it out"));
         }
-        let value = HeaderValue::from_bytes(&value).map_err(|_| invalid("its value has bytes that no header may have"))?;
+        let value =
+            HeaderValue::from_bytes(&value).map_err(|_| invalid("its value has bytes that no header may have"))?;
         map.append(name, value);
     }
     Ok(map)

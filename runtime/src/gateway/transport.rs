@@ -45,7 +45,11 @@ pub struct Bounds {
 /// What came of a send.
 #[derive(Debug)]
 pub enum Sent {
-    Answer { status: u16, headers: HeaderMap, body: Body },
+    Answer {
+        status: u16,
+        headers: HeaderMap,
+        body: Body,
+    },
     /// No byte of the request was written.
     NotSent(String),
     /// A byte was written and no status came back.
@@ -78,7 +82,8 @@ impl Transport {
         let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         // ring supports both of rustls's default versions.
         #[allow(clippy::expect_used, reason = "a fixed choice of library parts, the same at every start")]
-        let mut tls = versions.expect("ring supports TLS 1.2 and 1.3").with_root_certificates(roots).with_no_client_auth();
+        let mut tls =
+            versions.expect("ring supports TLS 1.2 and 1.3").with_root_certificates(roots).with_no_client_auth();
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         Self { clock, tls: Arc::new(tls) }
     }
@@ -94,7 +99,11 @@ impl Transport {
             () = tokio::time::sleep(limit) => Sent::TimedOut,
             () = cancel.cancelled() => Sent::Lost("the attempt was stopped".to_owned()),
         };
-        if began.load(Ordering::Acquire) { stopped } else { Sent::NotSent("it was stopped before it was sent".to_owned()) }
+        if began.load(Ordering::Acquire) {
+            stopped
+        } else {
+            Sent::NotSent("it was stopped before it was sent".to_owned())
+        }
     }
 
     async fn exchange(&self, outgoing: Outgoing, target: &Target, bounds: Bounds, began: Arc<AtomicBool>) -> Sent {

@@ -38,7 +38,9 @@ fn options_in(options: wit::Options) -> Options {
         identity: match options.identity {
             wit::Identity::Positional => Identity::Positional,
             wit::Identity::Named(name) => Identity::Named(name),
-            wit::Identity::Business(business) => Identity::Business { operation: business.operation, key: business.key },
+            wit::Identity::Business(business) => {
+                Identity::Business { operation: business.operation, key: business.key }
+            }
         },
         on_unknown: match options.on_unknown {
             wit::OnUnknown::ProviderDefault => None,

@@ -52,7 +52,10 @@ pub fn returned(result: Result<String, wit::Failure>, max_output_bytes: usize) -
         Err(failure) => Outcome::Failed(failure_in(failure)),
         Ok(output) if output.len() > max_output_bytes => permanent(
             "result-too-large",
-            format!("the result has {} bytes, the limit is {max_output_bytes}: return an identifier instead", output.len()),
+            format!(
+                "the result has {} bytes, the limit is {max_output_bytes}: return an identifier instead",
+                output.len()
+            ),
         ),
         Ok(output) => match serde_json::from_str::<serde_json::Value>(&output) {
             Ok(_) => Outcome::Completed(output),

@@ -12,15 +12,7 @@ use super::find::{Binaries, on_path};
 use super::layout::Layout;
 
 /// Variables by which PostgreSQL's programs take settings that this module sets itself.
-const VARIABLES: &[&str] = &[
-    "PGDATA",
-    "PGHOST",
-    "PGHOSTADDR",
-    "PGOPTIONS",
-    "PGPORT",
-    "PGSERVICE",
-    "PGUSER",
-];
+const VARIABLES: &[&str] = &["PGDATA", "PGHOST", "PGHOSTADDR", "PGOPTIONS", "PGPORT", "PGSERVICE", "PGUSER"];
 
 #[derive(Debug)]
 pub(super) struct Account {
@@ -41,50 +33,32 @@ impl Account {
     /// The user who runs the server of this layout: the owner of the data if there is any.
     pub fn choose(layout: &Layout) -> Result<Self, Error> {
         let me = rustix::process::geteuid().as_raw();
-        let owner = layout
-            .pgdata()
-            .metadata()
-            .ok()
-            .map(|data| (data.uid(), data.gid()));
+        let owner = layout.pgdata().metadata().ok().map(|data| (data.uid(), data.gid()));
         if me == 0 {
             return Self::instead_of_root(user_for(owner)?);
         }
         match owner {
-            Some((owner, _)) if owner != me => Err(Error::Owner {
-                dir: layout.pgdata(),
-                owner,
-            }),
+            Some((owner, _)) if owner != me => Err(Error::Owner { dir: layout.pgdata(), owner }),
             _ => Ok(Self::ourselves()),
         }
     }
 
     fn instead_of_root(user: User) -> Result<Self, Error> {
-        let (uid, gid) = (
-            format!("--reuid={}", user.uid),
-            format!("--regid={}", user.gid),
-        );
-        let prefix =
-            setpriv(&[&uid, &gid, "--clear-groups"]).map_err(|why| Error::NoSetpriv { why })?;
-        Ok(Self {
-            prefix,
-            other: Some(user),
-        })
+        let (uid, gid) = (format!("--reuid={}", user.uid), format!("--regid={}", user.gid));
+        let prefix = setpriv(&[&uid, &gid, "--clear-groups"]).map_err(|why| Error::NoSetpriv { why })?;
+        Ok(Self { prefix, other: Some(user) })
     }
 
     fn ourselves() -> Self {
-        let prefix = if cfg!(target_os = "linux") {
-            setpriv(&[])
-        } else {
-            Ok(Vec::new())
-        };
+        let prefix = if cfg!(target_os = "linux") { setpriv(&[]) } else { Ok(Vec::new()) };
         let prefix = prefix.unwrap_or_else(|why| {
-            tracing::warn!(why, "setpriv cannot be used: if deedbox is killed, its PostgreSQL server runs on until the next start");
+            tracing::warn!(
+                why,
+                "setpriv cannot be used: if deedbox is killed, its PostgreSQL server runs on until the next start"
+            );
             Vec::new()
         });
-        Self {
-            prefix,
-            other: None,
-        }
+        Self { prefix, other: None }
     }
 
     /// A command for one of PostgreSQL's programs: in a process group of its own, so that Ctrl-C in a terminal reaches only us.
@@ -100,21 +74,13 @@ impl Account {
         for name in VARIABLES {
             command.env_remove(name);
         }
-        command
-            .env("LC_ALL", "C")
-            .current_dir(layout.root())
-            .process_group(0)
-            .stdin(Stdio::null());
+        command.env("LC_ALL", "C").current_dir(layout.root()).process_group(0).stdin(Stdio::null());
         command
     }
 
     /// Hands over the data directory itself while it is still empty.
     pub fn own_fresh_root(&self, layout: &Layout) -> Result<(), Error> {
-        if layout.is_fresh_of_root() {
-            self.own(layout.root())
-        } else {
-            Ok(())
-        }
+        if layout.is_fresh_of_root() { self.own(layout.root()) } else { Ok(()) }
     }
 
     /// Gives a path that was just made to the user who runs the server.
@@ -122,16 +88,13 @@ impl Account {
         let Some(user) = &self.other else {
             return Ok(());
         };
-        std::os::unix::fs::lchown(path, Some(user.uid), Some(user.gid)).map_err(|error| {
-            Error::io(format!("giving {} to {}", path.display(), user.name), error)
-        })
+        std::os::unix::fs::lchown(path, Some(user.uid), Some(user.gid))
+            .map_err(|error| Error::io(format!("giving {} to {}", path.display(), user.name), error))
     }
 
     /// The id of the user who runs the server.
     pub fn uid(&self) -> u32 {
-        self.other
-            .as_ref()
-            .map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid)
+        self.other.as_ref().map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid)
     }
 
     /// Another user must be able to enter the data directory and to execute the programs.
@@ -140,22 +103,14 @@ impl Account {
             return Ok(());
         };
         if !self.can_execute(layout.root()) {
-            let dir = user
-                .first_closed(layout.root())
-                .unwrap_or_else(|| layout.root().to_owned());
-            return Err(Error::NotReachable {
-                dir,
-                user: user.name.clone(),
-            });
+            let dir = user.first_closed(layout.root()).unwrap_or_else(|| layout.root().to_owned());
+            return Err(Error::NotReachable { dir, user: user.name.clone() });
         }
         let program = binaries.postgres();
         if self.can_execute(&program) {
             return Ok(());
         }
-        Err(Error::NotExecutable {
-            program,
-            user: user.name.clone(),
-        })
+        Err(Error::NotExecutable { program, user: user.name.clone() })
     }
 
     /// Asks the system rather than the mode bits, because access lists count too.
@@ -163,12 +118,7 @@ impl Account {
         let Some((setpriv, arguments)) = self.prefix.split_first() else {
             return true;
         };
-        let status = Command::new(setpriv)
-            .args(arguments)
-            .args(["test", "-x"])
-            .arg(path)
-            .current_dir("/")
-            .status();
+        let status = Command::new(setpriv).args(arguments).args(["test", "-x"]).arg(path).current_dir("/").status();
         status.is_ok_and(|status| status.success())
     }
 }
@@ -178,10 +128,7 @@ impl User {
     fn first_closed(&self, path: &Path) -> Option<PathBuf> {
         let mut above: Vec<&Path> = path.ancestors().collect();
         above.reverse();
-        above
-            .into_iter()
-            .find(|dir| dir.metadata().is_ok_and(|data| !self.may_enter(&data)))
-            .map(Path::to_owned)
+        above.into_iter().find(|dir| dir.metadata().is_ok_and(|data| !self.may_enter(&data))).map(Path::to_owned)
     }
 
     fn may_enter(&self, dir: &Metadata) -> bool {
@@ -195,8 +142,7 @@ impl User {
 }
 
 fn user_for(owner: Option<(u32, u32)>) -> Result<User, Error> {
-    let users = std::fs::read_to_string("/etc/passwd")
-        .map_err(|error| Error::io("reading /etc/passwd", error))?;
+    let users = std::fs::read_to_string("/etc/passwd").map_err(|error| Error::io("reading /etc/passwd", error))?;
     match owner {
         Some((uid, gid)) if uid != 0 => {
             let name = users
@@ -206,18 +152,12 @@ fn user_for(owner: Option<(u32, u32)>) -> Result<User, Error> {
                 .map_or_else(|| uid.to_string(), |user| user.name);
             Ok(User { name, uid, gid })
         }
-        _ => ["postgres", "nobody"]
-            .iter()
-            .find_map(|name| named(&users, name))
-            .ok_or(Error::NoUser),
+        _ => ["postgres", "nobody"].iter().find_map(|name| named(&users, name)).ok_or(Error::NoUser),
     }
 }
 
 fn named(users: &str, name: &str) -> Option<User> {
-    users
-        .lines()
-        .filter_map(user)
-        .find(|user| user.name == name && user.uid != 0)
+    users.lines().filter_map(user).find(|user| user.name == name && user.uid != 0)
 }
 
 /// `name:password:uid:gid:…`
@@ -232,46 +172,27 @@ fn user(line: &str) -> Option<User> {
 /// `setpriv` with these switches and the parent-death signal that is PostgreSQL's fast shutdown, or why it does not work.
 fn setpriv(switches: &[&str]) -> Result<Vec<String>, String> {
     let path = on_path("setpriv").ok_or("setpriv was not found")?;
-    let mut prefix = vec![
-        path.to_str()
-            .ok_or("setpriv's path is not UTF-8")?
-            .to_owned(),
-    ];
-    prefix.extend(
-        switches
-            .iter()
-            .chain(&["--pdeathsig", "INT"])
-            .map(|switch| (*switch).to_owned()),
-    );
+    let mut prefix = vec![path.to_str().ok_or("setpriv's path is not UTF-8")?.to_owned()];
+    prefix.extend(switches.iter().chain(&["--pdeathsig", "INT"]).map(|switch| (*switch).to_owned()));
     let trial = Command::new(&prefix[0])
         .args(&prefix[1..])
         .arg("true")
         .current_dir("/")
         .output()
         .map_err(|error| error.to_string())?;
-    if trial.status.success() {
-        Ok(prefix)
-    } else {
-        Err(String::from_utf8_lossy(&trial.stderr).trim().to_owned())
-    }
+    if trial.status.success() { Ok(prefix) } else { Err(String::from_utf8_lossy(&trial.stderr).trim().to_owned()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const USERS: &str = "root:x:0:0:root:/root:/bin/sh\npostgres:x:101:104:,,,:/var/lib/postgresql:/bin/bash\nodd line\n";
+    const USERS: &str =
+        "root:x:0:0:root:/root:/bin/sh\npostgres:x:101:104:,,,:/var/lib/postgresql:/bin/bash\nodd line\n";
 
     #[test]
     fn users_are_read_from_the_password_file_and_root_is_never_one() {
-        assert_eq!(
-            named(USERS, "postgres"),
-            Some(User {
-                name: "postgres".into(),
-                uid: 101,
-                gid: 104
-            })
-        );
+        assert_eq!(named(USERS, "postgres"), Some(User { name: "postgres".into(), uid: 101, gid: 104 }));
         assert_eq!(named(USERS, "nobody"), None);
         assert_eq!(named(USERS, "root"), None);
     }
@@ -282,20 +203,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let inner = root.path().join("closed/inner");
         std::fs::create_dir_all(&inner).unwrap();
-        let mode = |path: &Path, mode| {
-            std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap()
-        };
+        let mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         mode(root.path(), 0o755);
         mode(&root.path().join("closed"), 0o700);
         mode(&inner, 0o700);
-        let stranger = User {
-            name: "stranger".into(),
-            uid: u32::MAX - 2,
-            gid: u32::MAX - 2,
-        };
-        assert_eq!(
-            stranger.first_closed(&inner),
-            Some(root.path().join("closed"))
-        );
+        let stranger = User { name: "stranger".into(), uid: u32::MAX - 2, gid: u32::MAX - 2 };
+        assert_eq!(stranger.first_closed(&inner), Some(root.path().join("closed")));
     }
 }

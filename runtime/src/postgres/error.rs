@@ -16,11 +16,7 @@ pub enum Error {
         "the data in {} was made by PostgreSQL {data}, but only version {found} was found: install PostgreSQL {data}, or use \
          another data directory, or move the data over with pg_dump", dir.display()
     )]
-    Version {
-        dir: PathBuf,
-        data: u32,
-        found: String,
-    },
+    Version { dir: PathBuf, data: u32, found: String },
     #[error("{} is in use by another deedbox{pid}: stop it, or pass another --data-dir", dir.display())]
     InUse { dir: PathBuf, pid: String },
     #[error("{} is not empty and is no PostgreSQL data directory: move it away, or pass another --data-dir", dir.display())]
@@ -50,26 +46,18 @@ pub enum Error {
     Initdb { output: String },
     #[error("PostgreSQL ended while starting; its log ends with:\n{log}")]
     Exited { log: String },
-    #[error(
-        "PostgreSQL was not ready within {seconds} s and was stopped; its log ends with:\n{log}"
-    )]
+    #[error("PostgreSQL was not ready within {seconds} s and was stopped; its log ends with:\n{log}")]
     NotReady { seconds: u64, log: String },
     #[error(
         "a PostgreSQL server that was left behind (process {pid}) does not stop: stop it, then start again\n{output}"
     )]
     LeftBehind { pid: u32, output: String },
     #[error("{doing} failed: {source}")]
-    Io {
-        doing: String,
-        source: std::io::Error,
-    },
+    Io { doing: String, source: std::io::Error },
 }
 
 impl Error {
     pub(super) fn io(doing: impl Into<String>, source: impl Into<std::io::Error>) -> Self {
-        Self::Io {
-            doing: doing.into(),
-            source: source.into(),
-        }
+        Self::Io { doing: doing.into(), source: source.into() }
     }
 }

@@ -19,29 +19,15 @@ pub(super) fn run(layout: &Layout, account: &Account, binaries: &Binaries) -> Re
     }
     let unfinished = layout.unfinished();
     prepare(&unfinished, account)?;
-    tracing::info!(
-        postgres.version = binaries.major,
-        "making a private PostgreSQL data directory"
-    );
+    tracing::info!(postgres.version = binaries.major, "making a private PostgreSQL data directory");
     let output = account
         .command(&binaries.initdb(), layout)
-        .args([
-            "--auth=trust",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "--no-sync",
-            "-U",
-            USER,
-            "-D",
-        ])
+        .args(["--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync", "-U", USER, "-D"])
         .arg(&unfinished)
         .output()
         .map_err(|error| Error::io("running initdb", error))?;
     if !output.status.success() {
-        let said = [output.stdout, output.stderr]
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .concat();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
         remove(&unfinished)?;
         return Err(failure(layout, &said));
     }
@@ -61,20 +47,16 @@ fn prepare(unfinished: &Path, account: &Account) -> Result<(), Error> {
 fn failure(layout: &Layout, said: &str) -> Error {
     let last = log::last_lines(said);
     if log::speaks_of_a_full_disk(said) {
-        return Error::DiskFull {
-            dir: layout.root().to_owned(),
-            log: last,
-        };
+        return Error::DiskFull { dir: layout.root().to_owned(), log: last };
     }
     Error::Initdb { output: last }
 }
 
 fn remove(unfinished: &Path) -> Result<(), Error> {
     match std::fs::remove_dir_all(unfinished) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(
-            format!("removing {}", unfinished.display()),
-            error,
-        )),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io(format!("removing {}", unfinished.display()), error))
+        }
         _ => Ok(()),
     }
 }

@@ -34,13 +34,11 @@ impl Postmaster {
         let (stop, stopped) = sync_channel(1);
         let (tell_pid, pid) = sync_channel(1);
         let (tell_end, ended) = watch::channel(false);
-        std::thread::Builder::new()
-            .name("postgres".into())
-            .spawn(move || {
-                own(command, &tell_pid, &stopped);
-                drop(lock);
-                tell_end.send_replace(true);
-            })?;
+        std::thread::Builder::new().name("postgres".into()).spawn(move || {
+            own(command, &tell_pid, &stopped);
+            drop(lock);
+            tell_end.send_replace(true);
+        })?;
         let pid = pid.recv().map_err(io::Error::other)??;
         Ok(Self { pid, stop, ended })
     }

@@ -25,22 +25,12 @@ pub(super) fn stop(layout: &Layout, account: &Account, binaries: &Binaries) -> R
         let Some(pid) = server_pid(&pgdata) else {
             break;
         };
-        tracing::warn!(
-            postgres.pid = pid,
-            mode,
-            "stopping a PostgreSQL server that was left behind"
-        );
+        tracing::warn!(postgres.pid = pid, mode, "stopping a PostgreSQL server that was left behind");
         let mut command = account.command(&binaries.pg_ctl(), layout);
-        command
-            .args(["stop", "-w", "-m", mode, "-t", seconds, "-D"])
-            .arg(&pgdata);
-        let ended = command
-            .output()
-            .map_err(|error| Error::io("running pg_ctl", error))?;
+        command.args(["stop", "-w", "-m", mode, "-t", seconds, "-D"]).arg(&pgdata);
+        let ended = command.output().map_err(|error| Error::io("running pg_ctl", error))?;
         output = log::last_lines(
-            &[ended.stdout, ended.stderr]
-                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-                .concat(),
+            &[ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat(),
         );
     }
     if let Some(pid) = server_pid(&pgdata) {
@@ -57,32 +47,20 @@ fn server_pid(pgdata: &Path) -> Option<u32> {
 }
 
 fn noted_pid(pgdata: &Path) -> Option<u32> {
-    std::fs::read_to_string(pgdata.join("postmaster.pid"))
-        .ok()?
-        .lines()
-        .next()?
-        .trim()
-        .parse()
-        .ok()
+    std::fs::read_to_string(pgdata.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
 }
 
 fn names_postgres(pid: u32) -> bool {
     if let Ok(name) = std::fs::read_to_string(proc(pid).join("comm")) {
         return name.trim_end() == "postgres";
     }
-    let output = Command::new("ps")
-        .args(["-o", "comm=", "-p", &pid.to_string()])
-        .output();
+    let output = Command::new("ps").args(["-o", "comm=", "-p", &pid.to_string()]).output();
     output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("postgres"))
 }
 
 /// Every PostgreSQL process works in its data directory. Only Linux tells; elsewhere the process id must do.
 fn works_in(pid: u32, pgdata: &Path) -> bool {
-    !proc(pid).exists()
-        || proc(pid)
-            .join("cwd")
-            .read_link()
-            .is_ok_and(|dir| dir == pgdata)
+    !proc(pid).exists() || proc(pid).join("cwd").read_link().is_ok_and(|dir| dir == pgdata)
 }
 
 fn proc(pid: u32) -> PathBuf {
@@ -96,10 +74,7 @@ fn wait_for_orphans(pgdata: &Path) -> Result<(), Error> {
             return Ok(());
         };
         if begun.elapsed() > ORPHANS {
-            return Err(Error::LeftBehind {
-                pid,
-                output: String::new(),
-            });
+            return Err(Error::LeftBehind { pid, output: String::new() });
         }
         std::thread::sleep(POLL);
     }
@@ -108,8 +83,7 @@ fn wait_for_orphans(pgdata: &Path) -> Result<(), Error> {
 fn anyone_in(pgdata: &Path) -> Option<u32> {
     let processes = Path::new("/proc").read_dir().ok()?;
     let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| proc(*pid).exists() && works_in(*pid, pgdata))
-        .find(|pid| names_postgres(*pid))
+    pids.filter(|pid| proc(*pid).exists() && works_in(*pid, pgdata)).find(|pid| names_postgres(*pid))
 }
 
 /// PostgreSQL will not start while its note names a live process; when that process is none of its own, the note is only in the way.

@@ -28,27 +28,12 @@ impl Log {
         let path = layout.log();
         if path.metadata().is_ok_and(|data| data.len() > LONG) {
             let aside = path.with_extension("log.1");
-            std::fs::rename(&path, aside)
-                .map_err(|error| Error::io("setting the long log aside", error))?;
+            std::fs::rename(&path, aside).map_err(|error| Error::io("setting the long log aside", error))?;
         }
         let doing = || format!("opening {}", path.display());
-        let file = File::options()
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(|error| Error::io(doing(), error))?;
-        let from = file
-            .metadata()
-            .map_err(|error| Error::io(doing(), error))?
-            .len();
-        Ok((
-            Self {
-                path,
-                root: layout.root().to_owned(),
-                from,
-            },
-            file,
-        ))
+        let file = File::options().append(true).create(true).open(&path).map_err(|error| Error::io(doing(), error))?;
+        let from = file.metadata().map_err(|error| Error::io(doing(), error))?.len();
+        Ok((Self { path, root: layout.root().to_owned(), from }, file))
     }
 
     /// The last lines that this start wrote.
@@ -56,9 +41,7 @@ impl Log {
         let read = || -> std::io::Result<Vec<u8>> {
             let mut file = File::open(&self.path)?;
             let end = file.metadata()?.len();
-            file.seek(SeekFrom::Start(
-                self.from.max(end.saturating_sub(TAIL_BYTES)),
-            ))?;
+            file.seek(SeekFrom::Start(self.from.max(end.saturating_sub(TAIL_BYTES))))?;
             let mut text = Vec::new();
             file.take(TAIL_BYTES).read_to_end(&mut text)?;
             Ok(text)
@@ -70,13 +53,8 @@ impl Log {
     /// The same failure, or the full disk that caused it.
     pub fn explain(&self, error: Error) -> Error {
         let log = self.tail();
-        if speaks_of_a_full_disk(&log)
-            || space_left(&self.root).is_some_and(|bytes| bytes < SPACE_NEEDED)
-        {
-            return Error::DiskFull {
-                dir: self.root.clone(),
-                log,
-            };
+        if speaks_of_a_full_disk(&log) || space_left(&self.root).is_some_and(|bytes| bytes < SPACE_NEEDED) {
+            return Error::DiskFull { dir: self.root.clone(), log };
         }
         error
     }
@@ -88,13 +66,7 @@ pub(super) fn last_lines(text: &str) -> String {
 }
 
 pub(super) fn speaks_of_a_full_disk(text: &str) -> bool {
-    [
-        "No space left on device",
-        "Check free disk space",
-        "Disk quota exceeded",
-    ]
-    .iter()
-    .any(|words| text.contains(words))
+    ["No space left on device", "Check free disk space", "Disk quota exceeded"].iter().any(|words| text.contains(words))
 }
 
 fn space_left(dir: &std::path::Path) -> Option<u64> {

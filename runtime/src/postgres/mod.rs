@@ -66,10 +66,7 @@ impl Server {
     /// The database `postgres` always exists.
     pub fn url(&self, database: &str) -> String {
         let host = encoded(self.socket_dir.as_os_str().as_bytes());
-        format!(
-            "postgres:///{}?host={host}&port={PORT}&user={USER}&sslmode=disable",
-            encoded(database.as_bytes())
-        )
+        format!("postgres:///{}?host={host}&port={PORT}&user={USER}&sslmode=disable", encoded(database.as_bytes()))
     }
 
     /// The process id of the server.
@@ -89,28 +86,18 @@ impl Server {
 
     async fn start_within(settings: Settings, limit: Duration) -> Result<Self, Error> {
         let prepared = tokio::task::spawn_blocking(move || prepare(&settings)).await;
-        let Prepared {
-            server,
-            log,
-            pgdata,
-        } = prepared.map_err(|error| Error::io("preparing the server", error))??;
+        let Prepared { server, log, pgdata } = prepared.map_err(|error| Error::io("preparing the server", error))??;
         let begun = Instant::now();
         loop {
             if server.postmaster.has_ended() {
                 return Err(log.explain(Error::Exited { log: log.tail() }));
             }
             if layout::is_ready(&pgdata, server.pid()) {
-                tracing::info!(
-                    postgres.pid = server.pid(),
-                    "the private PostgreSQL server is ready"
-                );
+                tracing::info!(postgres.pid = server.pid(), "the private PostgreSQL server is ready");
                 return Ok(server);
             }
             if begun.elapsed() > limit {
-                let error = log.explain(Error::NotReady {
-                    seconds: limit.as_secs(),
-                    log: log.tail(),
-                });
+                let error = log.explain(Error::NotReady { seconds: limit.as_secs(), log: log.tail() });
                 server.stop().await;
                 return Err(error);
             }
@@ -140,20 +127,10 @@ fn prepare(settings: &Settings) -> Result<Prepared, Error> {
 
     let mut command = account.command(&binaries.postgres(), &layout);
     serve_arguments(&mut command, &layout, &socket_dir);
-    let errors = file
-        .try_clone()
-        .map_err(|error| Error::io("opening the server's log", error))?;
+    let errors = file.try_clone().map_err(|error| Error::io("opening the server's log", error))?;
     command.stdout(file).stderr(errors);
-    let postmaster =
-        Postmaster::launch(command, lock).map_err(|error| Error::io("starting postgres", error))?;
-    Ok(Prepared {
-        server: Server {
-            socket_dir,
-            postmaster,
-        },
-        log,
-        pgdata: layout.pgdata(),
-    })
+    let postmaster = Postmaster::launch(command, lock).map_err(|error| Error::io("starting postgres", error))?;
+    Ok(Prepared { server: Server { socket_dir, postmaster }, log, pgdata: layout.pgdata() })
 }
 
 fn serve_arguments(command: &mut Command, layout: &Layout, socket_dir: &Path) {
@@ -161,12 +138,7 @@ fn serve_arguments(command: &mut Command, layout: &Layout, socket_dir: &Path) {
     let mut quoted = OsString::from("\"");
     quoted.push(socket_dir);
     quoted.push("\"");
-    command
-        .arg("-D")
-        .arg(layout.pgdata())
-        .arg("-k")
-        .arg(quoted)
-        .args(["-p", PORT]);
+    command.arg("-D").arg(layout.pgdata()).arg("-k").arg(quoted).args(["-p", PORT]);
     command.args([
         "-c",
         "listen_addresses=",

@@ -43,7 +43,10 @@ impl Artefacts {
     }
 
     /// The compiled component, when a file of this host's own making is there.
-    #[allow(unsafe_code, reason = "wasmtime cannot verify compiled code; the keyed hash has shown that this host wrote it")]
+    #[allow(
+        unsafe_code,
+        reason = "wasmtime cannot verify compiled code; the keyed hash has shown that this host wrote it"
+    )]
     pub fn load(&self, engine: &Engine, digest: &[u8; 32]) -> Option<Component> {
         let mut file = self.dir.open(name(engine, digest)).ok()?;
         let mut bytes = Vec::new();
@@ -51,7 +54,10 @@ impl Artefacts {
         let (mac, code) = bytes.split_at_checked(MAC_BYTES)?;
         // The comparison of two `Hash` values takes the same time whatever they are.
         if self.mac(engine, digest, code) != blake3::Hash::from_slice(mac).ok()? {
-            tracing::warn!(module.digest = hex(digest), "a compiled file was not made by this host: it is compiled anew");
+            tracing::warn!(
+                module.digest = hex(digest),
+                "a compiled file was not made by this host: it is compiled anew"
+            );
             return None;
         }
         // SAFETY: `code` is what `Component::serialize` gave to this host for this engine, unchanged.

@@ -47,10 +47,7 @@ pub fn imports(engine: &Engine, component: &Component) -> Result<Vec<String>, Er
 /// Links the imports and finds the exports.
 pub fn link(engine: &Engine, component: &Component) -> Result<Module, Error> {
     engine.link(component).map_err(|e| {
-        Error::Invalid(format!(
-            "the component does not fit the world deedbox:activity/activity@0.1.0: {}",
-            in_full(&e)
-        ))
+        Error::Invalid(format!("the component does not fit the world deedbox:activity/activity@0.1.0: {}", in_full(&e)))
     })
 }
 

@@ -126,7 +126,10 @@ impl Registry {
 
 fn check_activities(activities: &[Descriptor]) -> Result<(), Error> {
     if activities.is_empty() || activities.len() > MAX_ACTIVITIES {
-        return Err(Error::Invalid(format!("a module describes 1 to {MAX_ACTIVITIES} activities, this one {}", activities.len())));
+        return Err(Error::Invalid(format!(
+            "a module describes 1 to {MAX_ACTIVITIES} activities, this one {}",
+            activities.len()
+        )));
     }
     let mut names = std::collections::HashSet::new();
     for activity in activities {
@@ -151,5 +154,7 @@ fn check_name(name: &str) -> Result<(), Error> {
 
 fn check_schema(activity: &str, schema: Option<&str>) -> Result<(), Error> {
     let parsed = schema.map(serde_json::from_str::<serde_json::Value>).transpose();
-    parsed.map(drop).map_err(|e| Error::Invalid(format!("a schema of the activity `{activity}` is not a JSON text: {e}")))
+    parsed
+        .map(drop)
+        .map_err(|e| Error::Invalid(format!("a schema of the activity `{activity}` is not a JSON text: {e}")))
 }

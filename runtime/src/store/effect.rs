@@ -222,7 +222,13 @@ async fn lease_holds(store: &Store, lease: &Lease) -> Result<bool> {
 
 /// Takes over a claimed effect from a holder that is done with it, for another send, and gives the send's number. None
 /// when the lease is over or somebody else took it first: nothing was changed.
-pub async fn resend(store: &Store, lease: &Lease, attempt: i32, effect_id: &[u8; 32], from: Holder) -> Result<Option<i32>> {
+pub async fn resend(
+    store: &Store,
+    lease: &Lease,
+    attempt: i32,
+    effect_id: &[u8; 32],
+    from: Holder,
+) -> Result<Option<i32>> {
     let send = sqlx::query_scalar!(
         r#"with lease as (
              select 1 from runs

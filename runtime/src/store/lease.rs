@@ -44,13 +44,21 @@ pub struct Finish {
 /// What becomes of the run.
 #[derive(Clone, Debug)]
 pub enum Next {
-    Complete { output: String },
+    Complete {
+        output: String,
+    },
     Fail,
-    Retry { after_ms: u64 },
+    Retry {
+        after_ms: u64,
+    },
     /// Waits until the effect's question is settled; no attempt is spent.
-    Wait { effect_id: [u8; 32] },
+    Wait {
+        effect_id: [u8; 32],
+    },
     /// Goes back to the queue; no attempt is spent.
-    Requeue { after_ms: u64 },
+    Requeue {
+        after_ms: u64,
+    },
 }
 
 /// Leases up to `limit` due runs of any tenant, oldest first, for `ttl_ms`. A run whose former lease ran out is taken

@@ -33,7 +33,8 @@ pub async fn put(store: &Store, tenant: &str, name: &str, value: &Sealed) -> Res
 }
 
 pub async fn find(store: &Store, tenant: &str, name: &str) -> Result<Option<Sealed>> {
-    let row = sqlx::query_as!(Sealed, "select key_id, sealed from secrets where tenant = $1 and name = $2", tenant, name);
+    let row =
+        sqlx::query_as!(Sealed, "select key_id, sealed from secrets where tenant = $1 and name = $2", tenant, name);
     Ok(row.fetch_optional(&store.pool).await?)
 }
 

@@ -28,7 +28,8 @@ pub async fn create(store: &Store, tenant: &str, token_id: Uuid, secret_hash: &[
 
 /// The hash of a token's secret, when there is such a token.
 pub async fn find_hash(store: &Store, tenant: &str, token_id: Uuid) -> Result<Option<Vec<u8>>> {
-    let hash = sqlx::query_scalar!("select secret_hash from tokens where tenant = $1 and token_id = $2", tenant, token_id);
+    let hash =
+        sqlx::query_scalar!("select secret_hash from tokens where tenant = $1 and token_id = $2", tenant, token_id);
     Ok(hash.fetch_optional(&store.pool).await?)
 }
 

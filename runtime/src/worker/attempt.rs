@@ -24,8 +24,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 impl Worker {
     /// Runs the attempt and records its end. Gives up silently when the lease is over: whoever took over records more.
     pub(super) async fn attempt(&self, leased: Leased, deadline: Duration) {
-        let record =
-            store::lease::Lease { tenant: leased.tenant.clone(), run_id: leased.run_id, token: leased.token };
+        let record = store::lease::Lease { tenant: leased.tenant.clone(), run_id: leased.run_id, token: leased.token };
         let lease = Lease::new(record, deadline);
         let _held = self.leases.hold(lease.clone());
         let ended = match self.prepare(&leased).await {
@@ -98,8 +97,12 @@ impl Worker {
         let mut pause = RETRY_PAUSE;
         loop {
             match store::lease::finish(&self.store, finish.clone()).await {
-                Ok(true) => return tracing::debug!(tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt, outcome = finish.outcome, "attempt ended"),
-                Ok(false) => return tracing::info!(tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt, "the lease was over before the attempt could be recorded"),
+                Ok(true) => {
+                    return tracing::debug!(tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt, outcome = finish.outcome, "attempt ended");
+                }
+                Ok(false) => {
+                    return tracing::info!(tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt, "the lease was over before the attempt could be recorded");
+                }
                 Err(error) if self.gateway.clock().elapsed() >= lease.deadline() => {
                     return tracing::error!(tenant.id = leased.tenant, run.id = %leased.run_id, error = %error, "the attempt could not be recorded");
                 }

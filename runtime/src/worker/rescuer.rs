@@ -8,7 +8,8 @@ use crate::store::{self, Store};
 /// Runs ended in one statement.
 const BATCH: i64 = 100;
 
-const FAILURE: &str = r#"{"code":"worker-lost","message":"the worker was lost in the last allowed attempt","kind":"retryable"}"#;
+const FAILURE: &str =
+    r#"{"code":"worker-lost","message":"the worker was lost in the last allowed attempt","kind":"retryable"}"#;
 
 /// Ends all such runs and gives their number.
 pub async fn run_once(store: &Store) -> Result<i64, store::Error> {

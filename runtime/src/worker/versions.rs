@@ -38,7 +38,8 @@ impl Versions {
 }
 
 async fn read(store: &Store, leased: &Leased) -> Result<Version, store::Error> {
-    let corrupt = |what: &str| store::Error::Corrupt(format!("{what} of {} version {}", leased.activity, leased.version));
+    let corrupt =
+        |what: &str| store::Error::Corrupt(format!("{what} of {} version {}", leased.activity, leased.version));
     let found = store::activity::find(store, &leased.tenant, &leased.activity, leased.version).await?;
     let found = found.ok_or_else(|| corrupt("the row"))?;
     let policy = Policy::parse(&found.policy).map_err(|_| corrupt("the policy"))?;

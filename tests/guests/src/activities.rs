@@ -113,8 +113,5 @@ fn raw_output(_ctx: &Context, input: &str) -> CallResult {
 }
 
 fn no_schemas() -> Schemas {
-    Schemas {
-        input: None,
-        output: None,
-    }
+    Schemas { input: None, output: None }
 }

@@ -114,10 +114,7 @@ fn make(ctx: &Context, call: &Call) -> Result<(Result<Response, Error>, u32), Fa
     let mut calls = 1;
     loop {
         let result = request(ctx, call)?.send();
-        let again = matches!(
-            result,
-            Err(Error::TimedOut | Error::ConnectionLost(_) | Error::InFlight)
-        );
+        let again = matches!(result, Err(Error::TimedOut | Error::ConnectionLost(_) | Error::InFlight));
         if !again || calls > call.repeat {
             return Ok((result, calls));
         }
@@ -126,9 +123,7 @@ fn make(ctx: &Context, call: &Call) -> Result<(Result<Response, Error>, u32), Fa
 }
 
 fn request<'a>(ctx: &'a Context, call: &Call) -> Result<RequestBuilder<'a>, Failure> {
-    let mut request = ctx
-        .http()
-        .request(call.method.as_str(), fill_in(ctx, &call.url)?);
+    let mut request = ctx.http().request(call.method.as_str(), fill_in(ctx, &call.url)?);
     for (name, value) in &call.headers {
         request = request.header(name, fill_in(ctx, value)?);
     }
@@ -177,12 +172,7 @@ fn fill_in(ctx: &Context, text: &str) -> Result<String, Failure> {
 fn check(call: &Call, result: &Result<Response, Error>) -> Result<(), Failure> {
     match (call.expect, result) {
         (Some(expected), Ok(answer)) if answer.status() != expected => {
-            let message = format!(
-                "{} {}: status {}, not {expected}",
-                call.method,
-                call.url,
-                answer.status()
-            );
+            let message = format!("{} {}: status {}, not {expected}", call.method, call.url, answer.status());
             Err(Failure::permanent("unexpected-status", message))
         }
         _ => Ok(()),
@@ -193,22 +183,14 @@ fn outcome(result: Result<Response, Error>, calls: u32) -> Outcome {
     match result {
         Ok(answer) => Outcome::Answer {
             status: answer.status(),
-            headers: answer
-                .headers()
-                .iter()
-                .map(|(name, value)| (name.clone(), lossy(value)))
-                .collect(),
+            headers: answer.headers().iter().map(|(name, value)| (name.clone(), lossy(value))).collect(),
             body: answer.bytes().ok().map(lossy),
             not_kept: answer.bytes().is_err(),
             source: source(answer.source()).to_owned(),
             effect_id: answer.effect_id().map(str::to_owned),
             calls,
         },
-        Err(error) => Outcome::Error {
-            error: error.code().to_owned(),
-            message: error.to_string(),
-            calls,
-        },
+        Err(error) => Outcome::Error { error: error.code().to_owned(), message: error.to_string(), calls },
     }
 }
 

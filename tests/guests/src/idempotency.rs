@@ -25,10 +25,7 @@ struct KeysTwice {
 /// Returns the run key, and a subkey for each name, asked twice.
 #[activity]
 fn keys(ctx: &Context, input: Names) -> Result<KeysTwice, Failure> {
-    Ok(KeysTwice {
-        keys: ask(ctx, &input.names),
-        again: ask(ctx, &input.names),
-    })
+    Ok(KeysTwice { keys: ask(ctx, &input.names), again: ask(ctx, &input.names) })
 }
 
 fn ask(ctx: &Context, names: &[String]) -> Keys {
@@ -36,8 +33,5 @@ fn ask(ctx: &Context, names: &[String]) -> Keys {
         Ok(key) => json!(key.as_str()),
         Err(error) => json!({ "error": Failure::from(error).code() }),
     };
-    Keys {
-        run_key: ctx.idempotency_key().to_string(),
-        subkeys: names.iter().map(subkey).collect(),
-    }
+    Keys { run_key: ctx.idempotency_key().to_string(), subkeys: names.iter().map(subkey).collect() }
 }

@@ -40,9 +40,7 @@ impl Then {
         match self.of_attempt(ctx.run().attempt()) {
             End::Return => Ok(output),
             End::Trap => crate::limits::boom(),
-            End::Fail => {
-                Err(Failure::retryable("asked-to-fail", "as asked").retry_after(Duration::ZERO))
-            }
+            End::Fail => Err(Failure::retryable("asked-to-fail", "as asked").retry_after(Duration::ZERO)),
             End::FailPermanent => Err(Failure::permanent("asked-to-fail", "as asked")),
             End::Spin => crate::limits::spin_on(),
             End::WaitCancelled => {
@@ -62,8 +60,6 @@ impl Then {
 
 /// The entry for this attempt; the last one for all later attempts. `None` when there are none.
 pub fn by_attempt<T>(entries: &[T], attempt: u32) -> Option<&T> {
-    let index = usize::try_from(attempt)
-        .unwrap_or(usize::MAX)
-        .saturating_sub(1);
+    let index = usize::try_from(attempt).unwrap_or(usize::MAX).saturating_sub(1);
     entries.get(index).or(entries.last())
 }

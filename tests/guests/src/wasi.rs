@@ -7,14 +7,7 @@ use std::time::Duration;
 
 use deedbox_guest::prelude::*;
 
-const PATHS: [&str; 6] = [
-    "/",
-    ".",
-    "/etc/passwd",
-    "/proc/self/environ",
-    "/tmp",
-    "Cargo.toml",
-];
+const PATHS: [&str; 6] = ["/", ".", "/etc/passwd", "/proc/self/environ", "/tmp", "Cargo.toml"];
 
 #[data]
 struct Print {
@@ -29,9 +22,7 @@ struct Print {
 #[activity]
 fn print(_ctx: &Context, input: Print) -> Result<u32, Failure> {
     let line = format!("{}\n", "x".repeat(input.bytes));
-    let written = (0..input.lines)
-        .take_while(|_| write(&line, input.stderr).is_ok())
-        .count();
+    let written = (0..input.lines).take_while(|_| write(&line, input.stderr).is_ok()).count();
     Ok(u32::try_from(written).unwrap_or(u32::MAX))
 }
 
@@ -87,10 +78,7 @@ struct Surroundings {
 
 /// Returns everything of the machine that it can see.
 #[activity]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "it shows what the environment holds"
-)]
+#[allow(clippy::disallowed_methods, reason = "it shows what the environment holds")]
 fn env_dump(_ctx: &Context, _input: Value) -> Result<Surroundings, Failure> {
     let mut stdin = String::new();
     let read = std::io::stdin().read_to_string(&mut stdin);
@@ -98,10 +86,7 @@ fn env_dump(_ctx: &Context, _input: Value) -> Result<Surroundings, Failure> {
         env: std::env::vars().collect(),
         args: std::env::args().collect(),
         stdin: read.map_or_else(|error| format!("error: {error}"), |_| stdin),
-        files: PATHS
-            .iter()
-            .map(|path| ((*path).to_owned(), open(path)))
-            .collect(),
+        files: PATHS.iter().map(|path| ((*path).to_owned(), open(path))).collect(),
         written: result(std::fs::write("written-by-a-guest", "x")),
     })
 }

@@ -24,23 +24,15 @@ impl Apt {
     /// The version that would be installed, when it is at least `minimum`.
     pub fn candidate(&self, package: &str, minimum: &str) -> Result<Option<String>> {
         let policy = shell::capture(plain("apt-cache").args(["policy", package]))?;
-        let version = policy
-            .lines()
-            .find_map(|line| line.trim().strip_prefix("Candidate:"));
-        let version = version
-            .map(str::trim)
-            .filter(|version| *version != "(none)");
-        Ok(version
-            .filter(|version| at_least(version, minimum))
-            .map(str::to_owned))
+        let version = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate:"));
+        let version = version.map(str::trim).filter(|version| *version != "(none)");
+        Ok(version.filter(|version| at_least(version, minimum)).map(str::to_owned))
     }
 
     /// Reads the package lists again, which only root may do.
     pub fn update(&self) -> Result<()> {
         if !shell::is_root() {
-            bail!(
-                "apt's package lists are missing or old: let root run `apt-get update`, then try again"
-            );
+            bail!("apt's package lists are missing or old: let root run `apt-get update`, then try again");
         }
         shell::run(plain("apt-get").args(["update", "-qq"]))
     }
@@ -51,28 +43,16 @@ impl Apt {
         text.lines()
             .filter_map(|line| line.trim().strip_prefix("Depends:"))
             .map(str::trim)
-            .find(|name| {
-                name.strip_prefix(prefix)
-                    .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-            })
+            .find(|name| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
             .map(str::to_owned)
-            .with_context(|| {
-                format!("{package} depends on no {prefix}<number>: Debian changed its packages")
-            })
+            .with_context(|| format!("{package} depends on no {prefix}<number>: Debian changed its packages"))
     }
 
     /// The packages that an installation of these would bring to this machine, by name.
     pub fn missing_for(&self, packages: &[&str]) -> Result<Vec<String>> {
         let text = shell::capture(
             plain("apt-get")
-                .args([
-                    "install",
-                    "--print-uris",
-                    "-qq",
-                    "--no-install-recommends",
-                    "-o",
-                    "Debug::NoLocking=1",
-                ])
+                .args(["install", "--print-uris", "-qq", "--no-install-recommends", "-o", "Debug::NoLocking=1"])
                 .args(packages),
         )?;
         Ok(text.lines().filter_map(package_of_uri_line).collect())
@@ -80,10 +60,7 @@ impl Apt {
 
     pub fn download(&self, packages: &[String]) -> Result<Vec<PathBuf>> {
         let mut command = plain("apt-get");
-        command
-            .args(["download", "-qq"])
-            .args(packages)
-            .current_dir(&self.folder);
+        command.args(["download", "-qq"]).args(packages).current_dir(&self.folder);
         if shell::is_root() {
             // Otherwise apt drops to a user that cannot write to this folder, and warns.
             command.args(["-o", "APT::Sandbox::User=root"]);
@@ -94,11 +71,7 @@ impl Apt {
             files.push(entry?.path());
         }
         if files.len() != packages.len() {
-            bail!(
-                "apt-get downloaded {} of {} packages",
-                files.len(),
-                packages.len()
-            );
+            bail!("apt-get downloaded {} of {} packages", files.len(), packages.len());
         }
         Ok(files)
     }
@@ -107,17 +80,13 @@ impl Apt {
 /// Answers are parsed, so they must not be translated.
 fn plain(program: &str) -> Command {
     let mut command = Command::new(program);
-    command
-        .env("LC_ALL", "C")
-        .env("DEBIAN_FRONTEND", "noninteractive");
+    command.env("LC_ALL", "C").env("DEBIAN_FRONTEND", "noninteractive");
     command
 }
 
 fn at_least(version: &str, minimum: &str) -> bool {
     let mut dpkg = plain("dpkg");
-    dpkg.args(["--compare-versions", version, "ge", minimum])
-        .status()
-        .is_ok_and(|status| status.success())
+    dpkg.args(["--compare-versions", version, "ge", minimum]).status().is_ok_and(|status| status.success())
 }
 
 /// `'http://…' name_version_architecture.deb 123 SHA256:…`
@@ -133,7 +102,8 @@ mod tests {
 
     #[test]
     fn a_package_is_named_before_the_first_underscore_of_its_file() {
-        let line = "'http://debian.example/pool/libz3-4_4.8.12-3.1_amd64.deb' libz3-4_4.8.12-3.1_amd64.deb 7180 MD5Sum:0";
+        let line =
+            "'http://debian.example/pool/libz3-4_4.8.12-3.1_amd64.deb' libz3-4_4.8.12-3.1_amd64.deb 7180 MD5Sum:0";
         assert_eq!(package_of_uri_line(line).as_deref(), Some("libz3-4"));
         assert_eq!(package_of_uri_line("Reading package lists..."), None);
     }

@@ -21,12 +21,7 @@ use crate::shell;
 const MIN_VERSION: &str = "1.95";
 const COMPILER: &str = "rustc-web";
 /// Packages of the compiler's own version.
-const SAME_VERSION: [&str; 4] = [
-    COMPILER,
-    "libstd-rust-web-dev",
-    "rust-web-src",
-    "rust-web-llvm",
-];
+const SAME_VERSION: [&str; 4] = [COMPILER, "libstd-rust-web-dev", "rust-web-src", "rust-web-llvm"];
 const MARKER: &str = ".done";
 
 pub fn is_cached(settings: &Settings) -> bool {
@@ -35,18 +30,13 @@ pub fn is_cached(settings: &Settings) -> bool {
 
 /// Whether this is a system with apt. Its sources may still lack the packages.
 pub fn is_possible(settings: &Settings) -> bool {
-    ["apt-get", "apt-cache", "dpkg"]
-        .iter()
-        .all(|name| shell::find(name, &settings.search_path).is_some())
+    ["apt-get", "apt-cache", "dpkg"].iter().all(|name| shell::find(name, &settings.search_path).is_some())
 }
 
 /// The cached compiler; makes it first when there is none, which takes one to two minutes.
 pub fn ensure(settings: &Settings) -> Result<(Compiler, Done)> {
     let place = place(settings);
-    let compiler = || Compiler::Private {
-        rustc: place.join(wasm_std::WRAPPER),
-        marker: place.join(MARKER),
-    };
+    let compiler = || Compiler::Private { rustc: place.join(wasm_std::WRAPPER), marker: place.join(MARKER) };
     let found = || Done::AlreadyThere(place.display().to_string());
     if is_cached(settings) {
         return Ok((compiler(), found()));
@@ -99,22 +89,11 @@ fn make(settings: &Settings, draft: &Path) -> Result<()> {
     let apt = Apt::new(draft.join("packages"))?;
     let version = find_version(&apt)?;
     let packages = selection(&apt, &version)?;
-    progress(
-        STEP,
-        &format!(
-            "downloading {} Debian packages of {COMPILER} {version}",
-            packages.len()
-        ),
-    );
+    progress(STEP, &format!("downloading {} Debian packages of {COMPILER} {version}", packages.len()));
     let files = apt.download(&packages)?;
     progress(STEP, "unpacking them into the cache");
     for file in files {
-        shell::quiet(
-            Command::new("dpkg")
-                .arg("-x")
-                .arg(file)
-                .arg(draft.join("root")),
-        )?;
+        shell::quiet(Command::new("dpkg").arg("-x").arg(file).arg(draft.join("root")))?;
     }
     fs::remove_dir_all(draft.join("packages"))?;
     progress(STEP, "compiling the standard library, about a minute");
@@ -128,10 +107,7 @@ fn find_version(apt: &Apt) -> Result<String> {
     if let Some(version) = apt.candidate(COMPILER, MIN_VERSION)? {
         return Ok(version);
     }
-    progress(
-        STEP,
-        &format!("apt-get update, because the package lists have no {COMPILER} {MIN_VERSION}"),
-    );
+    progress(STEP, &format!("apt-get update, because the package lists have no {COMPILER} {MIN_VERSION}"));
     apt.update()?;
     apt.candidate(COMPILER, MIN_VERSION)?.with_context(|| {
         format!(
@@ -152,10 +128,6 @@ fn selection(apt: &Apt, version: &str) -> Result<Vec<String>> {
     packages.push(pinned(&host_std));
     packages.extend([llvm.clone(), linker.clone(), "wasi-libc".to_owned()]);
     let libraries = apt.missing_for(&[&llvm, &linker])?;
-    packages.extend(
-        libraries
-            .into_iter()
-            .filter(|name| *name != llvm && *name != linker),
-    );
+    packages.extend(libraries.into_iter().filter(|name| *name != llvm && *name != linker));
     Ok(packages)
 }

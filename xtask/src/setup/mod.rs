@@ -22,10 +22,7 @@ pub struct Tools {
 }
 
 pub fn all(settings: &Settings) -> Result<Tools> {
-    Ok(Tools {
-        compiler: wasm_only(settings)?,
-        postgres: postgres_only(settings)?,
-    })
+    Ok(Tools { compiler: wasm_only(settings)?, postgres: postgres_only(settings)? })
 }
 
 pub fn wasm_only(settings: &Settings) -> Result<Compiler> {

@@ -44,30 +44,19 @@ pub fn ensure(settings: &Settings) -> Result<(Postgres, Done)> {
     install(settings)?;
     match find(settings) {
         Some(found) => Ok((found, Done::Made("installed"))),
-        None => bail!(
-            "PostgreSQL was installed, but no folder has {PROGRAMS:?} of version {MIN_MAJOR} or newer"
-        ),
+        None => bail!("PostgreSQL was installed, but no folder has {PROGRAMS:?} of version {MIN_MAJOR} or newer"),
     }
 }
 
 /// The one on PATH, else the newest in the known places.
 fn find(settings: &Settings) -> Option<Postgres> {
-    let on_path =
-        shell::find("postgres", &settings.search_path).and_then(|path| path.canonicalize().ok());
+    let on_path = shell::find("postgres", &settings.search_path).and_then(|path| path.canonicalize().ok());
     let on_path = on_path.as_deref().and_then(Path::parent).and_then(accept);
-    on_path.or_else(|| {
-        known_places()
-            .iter()
-            .filter_map(|folder| accept(folder))
-            .max_by_key(|found| found.major)
-    })
+    on_path.or_else(|| known_places().iter().filter_map(|folder| accept(folder)).max_by_key(|found| found.major))
 }
 
 fn known_places() -> Vec<PathBuf> {
-    PLACES
-        .iter()
-        .flat_map(|place| versions_in(*place))
-        .collect()
+    PLACES.iter().flat_map(|place| versions_in(*place)).collect()
 }
 
 fn versions_in((parent, prefix, below): (&str, &str, &str)) -> Vec<PathBuf> {
@@ -81,28 +70,18 @@ fn versions_in((parent, prefix, below): (&str, &str, &str)) -> Vec<PathBuf> {
 }
 
 fn accept(folder: &Path) -> Option<Postgres> {
-    if !PROGRAMS
-        .iter()
-        .all(|name| shell::is_program(&folder.join(name)))
-    {
+    if !PROGRAMS.iter().all(|name| shell::is_program(&folder.join(name))) {
         return None;
     }
     let text = shell::capture(Command::new(folder.join("postgres")).arg("--version")).ok()?;
     let major = major(&text).filter(|major| *major >= MIN_MAJOR)?;
-    Some(Postgres {
-        programs: folder.to_owned(),
-        major,
-    })
+    Some(Postgres { programs: folder.to_owned(), major })
 }
 
 /// `postgres (PostgreSQL) 17.2 (Debian 17.2-1)`, also `18beta1`.
 fn major(text: &str) -> Option<u32> {
     let version = text.split_whitespace().nth(2)?;
-    version
-        .split(|c: char| !c.is_ascii_digit())
-        .next()?
-        .parse()
-        .ok()
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 fn install(settings: &Settings) -> Result<()> {
@@ -128,17 +107,11 @@ fn install(settings: &Settings) -> Result<()> {
 fn install_with_apt() -> Result<()> {
     let lists = tempfile::tempdir()?;
     let apt = Apt::new(lists.path().join("packages"))?;
-    if apt
-        .candidate("postgresql", &MIN_MAJOR.to_string())?
-        .is_none()
-    {
+    if apt.candidate("postgresql", &MIN_MAJOR.to_string())?.is_none() {
         progress(STEP, "apt-get update");
         apt.update()?;
     }
-    progress(
-        STEP,
-        "apt-get install postgresql, without a cluster of its own",
-    );
+    progress(STEP, "apt-get install postgresql, without a cluster of its own");
     apt_install("postgresql-common")?;
     let _no_cluster = NoCluster::set()?;
     apt_install("postgresql")
@@ -158,10 +131,7 @@ struct NoCluster {
 impl NoCluster {
     fn set() -> Result<Self> {
         let before = fs::read_to_string(CLUSTER_SETTINGS).unwrap_or_default();
-        fs::write(
-            CLUSTER_SETTINGS,
-            format!("{before}\ncreate_main_cluster = false\n"),
-        )?;
+        fs::write(CLUSTER_SETTINGS, format!("{before}\ncreate_main_cluster = false\n"))?;
         Ok(Self { before })
     }
 }
@@ -178,10 +148,7 @@ mod tests {
 
     #[test]
     fn the_major_version_is_read_from_every_form() {
-        assert_eq!(
-            major("postgres (PostgreSQL) 15.10 (Debian 15.10-0+deb12u1)\n"),
-            Some(15)
-        );
+        assert_eq!(major("postgres (PostgreSQL) 15.10 (Debian 15.10-0+deb12u1)\n"), Some(15));
         assert_eq!(major("postgres (PostgreSQL) 18beta1\n"), Some(18));
         assert_eq!(major("something else"), None);
     }

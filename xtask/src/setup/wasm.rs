@@ -39,26 +39,19 @@ impl Compiler {
     pub fn identity(&self) -> Result<String> {
         match self {
             Self::Toolchain => Ok("toolchain".to_owned()),
-            Self::Private { marker, .. } => {
-                Ok(format!("private {:?}", marker.metadata()?.modified()?))
-            }
+            Self::Private { marker, .. } => Ok(format!("private {:?}", marker.metadata()?.modified()?)),
         }
     }
 }
 
 pub fn ensure(settings: &Settings) -> Result<(Compiler, Done)> {
     if let Some(sysroot) = toolchain_with_target()? {
-        return Ok((
-            Compiler::Toolchain,
-            Done::AlreadyThere(sysroot.display().to_string()),
-        ));
+        return Ok((Compiler::Toolchain, Done::AlreadyThere(sysroot.display().to_string())));
     }
     match settings.wasm_std {
         WasmStd::Debian => debian::ensure(settings),
         WasmStd::Auto if debian::is_cached(settings) => debian::ensure(settings),
-        WasmStd::Auto | WasmStd::Rustup if rustup_adds_it(settings) => {
-            Ok((Compiler::Toolchain, Done::Made("added")))
-        }
+        WasmStd::Auto | WasmStd::Rustup if rustup_adds_it(settings) => Ok((Compiler::Toolchain, Done::Made("added"))),
         WasmStd::Auto if debian::is_possible(settings) => debian::ensure(settings),
         _ => bail!(
             "this toolchain has no {TARGET}: run `rustup target add {TARGET}` (see the message above if \
@@ -69,8 +62,7 @@ pub fn ensure(settings: &Settings) -> Result<(Compiler, Done)> {
 
 /// The sysroot of the toolchain in use, when it has the target's standard library.
 fn toolchain_with_target() -> Result<Option<PathBuf>> {
-    let sysroot =
-        PathBuf::from(shell::capture(Command::new("rustc").args(["--print", "sysroot"]))?.trim());
+    let sysroot = PathBuf::from(shell::capture(Command::new("rustc").args(["--print", "sysroot"]))?.trim());
     let libraries = sysroot.join("lib/rustlib").join(TARGET).join("lib");
     Ok(has_std(&libraries).then_some(sysroot))
 }

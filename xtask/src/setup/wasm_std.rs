@@ -57,20 +57,12 @@ fn host(folder: &Path) -> Result<String> {
 /// The compiler looks for its linkers beside its own programs; Debian puts them into LLVM's folder.
 fn link_linker(usr: &Path, programs: &Path) -> Result<()> {
     let llvm = only_entry(&usr.join("lib"), "llvm-")?;
-    let llvm = Path::new("lib")
-        .join(llvm.file_name().context("a folder without a name")?)
-        .join("bin");
+    let llvm = Path::new("lib").join(llvm.file_name().context("a folder without a name")?).join("bin");
     fs::create_dir_all(programs.join("gcc-ld"))?;
     let up = |levels: usize| "../".repeat(levels);
     // `programs` is usr/lib/rustlib/<host>/bin.
-    replace_link(
-        &Path::new(&up(4)).join(&llvm).join("lld"),
-        &programs.join("rust-lld"),
-    )?;
-    replace_link(
-        &Path::new(&up(5)).join(&llvm).join("wasm-ld"),
-        &programs.join("gcc-ld/wasm-ld"),
-    )
+    replace_link(&Path::new(&up(4)).join(&llvm).join("lld"), &programs.join("rust-lld"))?;
+    replace_link(&Path::new(&up(5)).join(&llvm).join("wasm-ld"), &programs.join("gcc-ld/wasm-ld"))
 }
 
 fn replace_link(to: &Path, at: &Path) -> Result<()> {
@@ -84,23 +76,12 @@ fn compile(settings: &Settings, folder: &Path, library: &Path) -> Result<()> {
     shell::run(
         settings
             .cargo()
-            .args([
-                "build",
-                "--locked",
-                "--release",
-                "--package",
-                "std",
-                "--target",
-                TARGET,
-            ])
+            .args(["build", "--locked", "--release", "--package", "std", "--target", TARGET])
             .current_dir(library)
             .env("RUSTC", folder.join(WRAPPER))
             // The sources of std use unstable features by nature.
             .env("RUSTC_BOOTSTRAP", "1")
-            .env(
-                "RUSTFLAGS",
-                "-Zforce-unstable-if-unmarked -Cembed-bitcode=yes",
-            )
+            .env("RUSTFLAGS", "-Zforce-unstable-if-unmarked -Cembed-bitcode=yes")
             .env("CARGO_TARGET_DIR", folder.join("build")),
     )
 }
@@ -110,17 +91,13 @@ fn install(folder: &Path, usr: &Path, libraries: &Path) -> Result<()> {
     fs::create_dir_all(&linked)?;
     for entry in fs::read_dir(folder.join("build").join(TARGET).join("release/deps"))? {
         let path = entry?.path();
-        if let Some(name) = path
-            .file_name()
-            .filter(|_| path.extension().is_some_and(|ending| ending == "rlib"))
-        {
+        if let Some(name) = path.file_name().filter(|_| path.extension().is_some_and(|ending| ending == "rlib")) {
             fs::copy(&path, libraries.join(name))?;
         }
     }
     for name in C_LIBRARY {
         let from = usr.join("lib/wasm32-wasi").join(name);
-        fs::copy(&from, linked.join(name))
-            .with_context(|| format!("wasi-libc has no {}", from.display()))?;
+        fs::copy(&from, linked.join(name)).with_context(|| format!("wasi-libc has no {}", from.display()))?;
     }
     Ok(())
 }
@@ -132,8 +109,5 @@ fn only_entry(folder: &Path, prefix: &str) -> Result<PathBuf> {
             return Ok(entry.path());
         }
     }
-    anyhow::bail!(
-        "{} has no {prefix}*: Debian changed its packages",
-        folder.display()
-    )
+    anyhow::bail!("{} has no {prefix}*: Debian changed its packages", folder.display())
 }

@@ -14,9 +14,7 @@ pub fn expand(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
     let arguments = Arguments::parse(arguments)?;
     let name = arguments.name.unwrap_or_else(|| default_name(&function));
     check_name(&name)?;
-    let summary = arguments
-        .summary
-        .unwrap_or_else(|| default_summary(&function));
+    let summary = arguments.summary.unwrap_or_else(|| default_summary(&function));
     let ident = &function.sig.ident;
     Ok(quote! {
         #function
@@ -67,10 +65,7 @@ impl Arguments {
 fn check_signature(function: &ItemFn) -> Result<()> {
     let signature = &function.sig;
     if let Some(keyword) = &signature.asyncness {
-        return Err(Error::new_spanned(
-            keyword,
-            "an activity is an ordinary function: remove `async`",
-        ));
+        return Err(Error::new_spanned(keyword, "an activity is an ordinary function: remove `async`"));
     }
     let mut inputs = signature.inputs.iter();
     let takes_context = matches!(
@@ -90,10 +85,7 @@ fn check_signature(function: &ItemFn) -> Result<()> {
 fn default_name(function: &ItemFn) -> LitStr {
     let ident = &function.sig.ident;
     let text = ident.to_string();
-    LitStr::new(
-        &text.trim_start_matches("r#").replace('_', "-"),
-        ident.span(),
-    )
+    LitStr::new(&text.trim_start_matches("r#").replace('_', "-"), ident.span())
 }
 
 fn check_name(name: &LitStr) -> Result<()> {
@@ -102,18 +94,11 @@ fn check_name(name: &LitStr) -> Result<()> {
     if (1..=MAX_NAME).contains(&text.len()) && text.chars().all(allowed) {
         return Ok(());
     }
-    Err(Error::new_spanned(
-        name,
-        "the name of an activity has 1 to 128 characters: letters, digits, `.`, `_`, `-`",
-    ))
+    Err(Error::new_spanned(name, "the name of an activity has 1 to 128 characters: letters, digits, `.`, `_`, `-`"))
 }
 
 fn default_summary(function: &ItemFn) -> LitStr {
-    let first = function
-        .attrs
-        .iter()
-        .filter_map(doc_line)
-        .find(|line| !line.is_empty());
+    let first = function.attrs.iter().filter_map(doc_line).find(|line| !line.is_empty());
     LitStr::new(&first.unwrap_or_default(), function.sig.ident.span())
 }
 
@@ -123,10 +108,7 @@ fn doc_line(attribute: &Attribute) -> Option<String> {
         return None;
     }
     match &meta.value {
-        Expr::Lit(ExprLit {
-            lit: Lit::Str(text),
-            ..
-        }) => Some(text.value().trim().to_owned()),
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
         _ => None,
     }
 }
@@ -156,10 +138,7 @@ mod tests {
     #[test]
     fn the_name_and_the_summary_come_from_the_function() {
         let text = expanded(quote!(), function());
-        assert!(
-            text.contains(r#"name : "charge-once" , summary : "First line.""#),
-            "{text}"
-        );
+        assert!(text.contains(r#"name : "charge-once" , summary : "First line.""#), "{text}");
     }
 
     #[test]
@@ -172,10 +151,7 @@ mod tests {
     fn a_name_that_the_host_would_refuse_does_not_compile() {
         let long = "x".repeat(MAX_NAME + 1);
         for name in ["", "a b", "ä", long.as_str()] {
-            assert!(
-                refused(quote!(name = #name), function()).contains("1 to 128"),
-                "{name}"
-            );
+            assert!(refused(quote!(name = #name), function()).contains("1 to 128"), "{name}");
         }
         assert!(refused(quote!(title = "x"), function()).contains("expected `name"));
     }

@@ -18,16 +18,12 @@ use proc_macro::TokenStream;
 /// line of its documentation; `#[activity(name = "charge-once", summary = "...")]` sets them.
 #[proc_macro_attribute]
 pub fn activity(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    activity::expand(arguments.into(), item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    activity::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Derives what the input or output of an activity needs: serde's `Serialize` and `Deserialize`,
 /// and schemars' `JsonSchema`. Attributes of serde work inside as usual.
 #[proc_macro_attribute]
 pub fn data(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    data::expand(arguments.into(), item.into())
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    data::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -179,6 +179,7 @@ pub mod deedbox {
         }
       }
       #[allow(unused_unsafe, clippy::all)]
+      /// About the run and this attempt of it.
       #[allow(async_fn_in_trait)]
       pub fn run() -> RunInfo{
         unsafe {

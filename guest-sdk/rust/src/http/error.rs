@@ -66,9 +66,7 @@ impl Error {
     /// Whether another attempt may do better.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::InFlight | Self::Unreachable(_) | Self::TimedOut | Self::ConnectionLost(_) => {
-                true
-            }
+            Self::InFlight | Self::Unreachable(_) | Self::TimedOut | Self::ConnectionLost(_) => true,
             Self::Status(status) => matches!(status, 408 | 425 | 429 | 500..=599),
             _ => false,
         }

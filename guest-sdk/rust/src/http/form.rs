@@ -19,9 +19,7 @@ fn push(text: &mut String, part: &str) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in part.bytes() {
         match byte {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'*' | b'-' | b'.' | b'_' => {
-                text.push(byte.into())
-            }
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'*' | b'-' | b'.' | b'_' => text.push(byte.into()),
             b' ' => text.push('+'),
             _ => {
                 text.push('%');

@@ -52,10 +52,7 @@ impl<'a> Client<'a> {
                 body: Vec::new(),
                 timeout_ms: None,
             },
-            options: Options {
-                identity: Identity::Positional,
-                on_unknown: OnUnknown::ProviderDefault,
-            },
+            options: Options { identity: Identity::Positional, on_unknown: OnUnknown::ProviderDefault },
             mistake: None,
         }
     }
@@ -73,9 +70,7 @@ pub struct RequestBuilder<'a> {
 impl RequestBuilder<'_> {
     /// Adds a header. The host refuses `host`, hop-by-hop and framing headers.
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.request
-            .headers
-            .push((name.to_owned(), value.as_ref().to_vec()));
+        self.request.headers.push((name.to_owned(), value.as_ref().to_vec()));
         self
     }
 
@@ -84,9 +79,7 @@ impl RequestBuilder<'_> {
         match serde_json::to_vec(body) {
             Ok(bytes) => self.typed_body(bytes, "application/json"),
             Err(error) => {
-                self.mistake = Some(Error::InvalidRequest(format!(
-                    "the body is not JSON: {error}"
-                )));
+                self.mistake = Some(Error::InvalidRequest(format!("the body is not JSON: {error}")));
                 self
             }
         }
@@ -94,10 +87,7 @@ impl RequestBuilder<'_> {
 
     /// The body as an HTML form, with its content type unless one was given before.
     pub fn form<K: AsRef<str>, V: AsRef<str>>(self, pairs: &[(K, V)]) -> Self {
-        self.typed_body(
-            form::encode(pairs).into_bytes(),
-            "application/x-www-form-urlencoded",
-        )
+        self.typed_body(form::encode(pairs).into_bytes(), "application/x-www-form-urlencoded")
     }
 
     pub fn body(mut self, bytes: impl Into<Vec<u8>>) -> Self {
@@ -123,10 +113,7 @@ impl RequestBuilder<'_> {
     /// Names this effect by the business itself, for example `("charge", order_number)`: two runs
     /// that name the same operation and key share one effect.
     pub fn business_effect(mut self, operation: impl Into<String>, key: impl Into<String>) -> Self {
-        let business = BusinessKey {
-            operation: operation.into(),
-            key: key.into(),
-        };
+        let business = BusinessKey { operation: operation.into(), key: key.into() };
         self.options.identity = Identity::Business(business);
         self
     }

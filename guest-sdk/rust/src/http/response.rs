@@ -26,11 +26,7 @@ impl Response {
 
     /// The first header of that name, in any case, when its value is text.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self
-            .0
-            .headers
-            .iter()
-            .find(|(it, _)| it.eq_ignore_ascii_case(name))?;
+        let found = self.0.headers.iter().find(|(it, _)| it.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(&found.1).ok()
     }
 
@@ -54,8 +50,7 @@ impl Response {
 
     /// The body as JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(self.bytes()?)
-            .map_err(|error| Error::UnexpectedBody(error.to_string()))
+        serde_json::from_slice(self.bytes()?).map_err(|error| Error::UnexpectedBody(error.to_string()))
     }
 
     /// Whether this was sent now, or where it comes from otherwise.

@@ -46,8 +46,7 @@ impl Answer {
             Ok(text) => text,
             Err(error) => panic!("this answer cannot be written as JSON: {error}"),
         };
-        self.with_header("content-type", "application/json")
-            .with_body(text)
+        self.with_header("content-type", "application/json").with_body(text)
     }
 
     #[must_use]
@@ -57,11 +56,7 @@ impl Answer {
 
     #[must_use]
     pub fn with_header(self, name: &str, value: &str) -> Self {
-        self.change(|response| {
-            response
-                .headers
-                .push((name.to_owned(), value.as_bytes().to_vec()))
-        })
+        self.change(|response| response.headers.push((name.to_owned(), value.as_bytes().to_vec())))
     }
 
     /// As from the record of an earlier send.
@@ -103,10 +98,7 @@ fn host_error(error: Error) -> wit::Error {
         Error::InvalidRequest(text) => wit::Error::InvalidRequest(text),
         Error::ConnectionLost(text) => wit::Error::ConnectionLost(text),
         Error::BodyNotKept | Error::UnexpectedBody(_) | Error::Status(_) => {
-            panic!(
-                "{:?} comes from reading an answer: script that answer instead",
-                error.code()
-            )
+            panic!("{:?} comes from reading an answer: script that answer instead", error.code())
         }
     }
 }

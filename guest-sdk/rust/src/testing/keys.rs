@@ -28,9 +28,9 @@ impl Keys {
             return Err(ConfigError::NoRunId);
         }
         match Uuid::parse_str(run_id) {
-            Ok(uuid) if uuid.hyphenated().to_string() == run_id => Ok(Self {
-                run_key: hash(RUN_KEY, &[tenant.as_bytes(), run_id.as_bytes()]),
-            }),
+            Ok(uuid) if uuid.hyphenated().to_string() == run_id => {
+                Ok(Self { run_key: hash(RUN_KEY, &[tenant.as_bytes(), run_id.as_bytes()]) })
+            }
             _ => Err(ConfigError::InvalidRunId(run_id.to_owned())),
         }
     }

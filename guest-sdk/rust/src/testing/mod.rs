@@ -51,18 +51,12 @@ impl FakeContext {
             sent: RefCell::default(),
             state: RefCell::default(),
         });
-        Ok(Self {
-            context: Context::new(fake.clone()),
-            fake,
-        })
+        Ok(Self { context: Context::new(fake.clone()), fake })
     }
 
     /// Adds the answer to the next request that has none yet.
     pub fn answer(&self, answer: Answer) {
-        self.fake
-            .script
-            .borrow_mut()
-            .push_back(answer.into_result());
+        self.fake.script.borrow_mut().push_back(answer.into_result());
     }
 
     /// Every request so far, in order.
@@ -84,8 +78,7 @@ impl FakeContext {
     }
 
     pub fn set_remaining(&self, time: Duration) {
-        self.fake.run.borrow_mut().remaining_ms =
-            u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.fake.run.borrow_mut().remaining_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     }
 
     /// Asks the attempt to stop.
@@ -139,10 +132,7 @@ impl Host for Fake {
         self.sent.borrow_mut().push(Sent::new(request, options));
         let answer = self.script.borrow_mut().pop_front();
         answer.unwrap_or_else(|| {
-            panic!(
-                "no answer for {} {}: add one with FakeContext::answer",
-                request.method, request.url
-            )
+            panic!("no answer for {} {}: add one with FakeContext::answer", request.method, request.url)
         })
     }
 

@@ -26,9 +26,7 @@ impl Sent {
             url: request.url.clone(),
             headers: request.headers.clone(),
             body: request.body.clone(),
-            timeout: request
-                .timeout_ms
-                .map(|ms| Duration::from_millis(ms.into())),
+            timeout: request.timeout_ms.map(|ms| Duration::from_millis(ms.into())),
             identity: options.identity.clone(),
             on_unknown: options.on_unknown,
         }
@@ -36,10 +34,7 @@ impl Sent {
 
     /// The first header of that name, in any case, when its value is text.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self
-            .headers
-            .iter()
-            .find(|(it, _)| it.eq_ignore_ascii_case(name))?;
+        let found = self.headers.iter().find(|(it, _)| it.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(&found.1).ok()
     }
 

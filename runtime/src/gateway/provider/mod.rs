@@ -249,7 +249,8 @@ impl Placement {
                 return Ok(());
             }
         };
-        let mut value = HeaderValue::from_str(&text).map_err(|_| "the secret has characters no header may have".to_owned())?;
+        let mut value =
+            HeaderValue::from_str(&text).map_err(|_| "the secret has characters no header may have".to_owned())?;
         value.set_sensitive(true);
         headers.insert(name, value);
         Ok(())

@@ -1,0 +1,90 @@
+//! One PostgreSQL server for all tests of the process, and a fresh database for each, cloned from a migrated template.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use deedbox::postgres::{Server, Settings};
+use deedbox::store::Store;
+use sqlx::{Connection, PgConnection};
+use tokio::sync::Mutex;
+
+static SERVER: OnceLock<String> = OnceLock::new();
+static CLONING: Mutex<()> = Mutex::const_new(());
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+const TEMPLATE: &str = "template_migrated";
+
+/// A database of one test's own.
+#[derive(Debug)]
+pub struct Database {
+    pub url: String,
+}
+
+impl Database {
+    pub async fn fresh() -> Self {
+        let postgres = server();
+        // PostgreSQL copies a template only while nobody is connected to it.
+        let _alone = CLONING.lock().await;
+        let name = format!("test_{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut connection = PgConnection::connect(&postgres).await.unwrap();
+        let clone = format!("create database {name} template {TEMPLATE}");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(clone)).execute(&mut connection).await.unwrap();
+        Self { url: postgres.replacen("/postgres?", &format!("/{name}?"), 1) }
+    }
+
+    /// Runs statements of the test's own.
+    pub async fn execute(&self, sql: &str) {
+        let mut connection = self.connect().await;
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.unwrap();
+    }
+
+    pub async fn connect(&self) -> PgConnection {
+        PgConnection::connect(&self.url).await.unwrap()
+    }
+
+    /// Moves the database's clock on, from now on and for good.
+    pub async fn advance_seconds(&self, seconds: u32) {
+        let sql = format!(
+            "create or replace function deedbox_now() returns timestamptz language sql stable parallel safe
+             as $$ select statement_timestamp() + interval '{seconds} seconds' $$"
+        );
+        self.execute(&sql).await;
+    }
+}
+
+/// The address of the server's `postgres` database. The server lives as long as this process.
+fn server() -> String {
+    SERVER.get_or_init(|| std::thread::spawn(start).join().unwrap()).clone()
+}
+
+fn start() -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let data_dir = directory();
+    let url = runtime.block_on(async {
+        let server = Server::start(Settings { data_dir, bin_dir: None }).await.unwrap();
+        let url = server.url("postgres");
+        deedbox::store::create_database(&url, TEMPLATE).await.unwrap();
+        let template = Store::connect(&server.url(TEMPLATE), 2).unwrap();
+        template.migrate().await.unwrap();
+        template.close().await;
+        // The server ends with this process, by the signal that the launcher asked the kernel for.
+        std::mem::forget(server);
+        url
+    });
+    std::mem::forget(runtime);
+    url
+}
+
+/// A directory that PostgreSQL's own user can reach. Those of test processes that have ended are removed.
+fn directory() -> PathBuf {
+    let all = std::env::temp_dir().join("deedbox-tests");
+    std::fs::create_dir_all(&all).unwrap();
+    for old in std::fs::read_dir(&all).unwrap().flatten() {
+        let running = PathBuf::from("/proc").join(old.file_name()).exists();
+        if !running {
+            std::fs::remove_dir_all(old.path()).ok();
+        }
+    }
+    all.join(std::process::id().to_string())
+}

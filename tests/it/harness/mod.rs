@@ -1,0 +1,22 @@
+//! What every test stands on: a database of its own, a node, a provider that keeps books, and short ways to deploy,
+//! start and look.
+
+mod database;
+mod world;
+
+use std::path::PathBuf;
+
+pub use database::Database;
+pub use world::{Run, World};
+
+/// The bytes of a built guest component.
+pub fn component(name: &str) -> Vec<u8> {
+    let path = components_dir().join(name);
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}; run `cargo xtask guests` first", path.display()))
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one place of the tests that reads the environment")]
+fn components_dir() -> PathBuf {
+    let given = std::env::var_os("DEEDBOX_COMPONENTS").map(PathBuf::from);
+    given.unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/guests/components")))
+}

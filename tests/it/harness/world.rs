@@ -1,0 +1,203 @@
+//! A tenant on a node, with a provider beside it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use deedbox::clock::SystemClock;
+use deedbox::config::Config;
+use deedbox::gateway::vault::MasterKey;
+use deedbox::node::{Node, NodeSettings};
+use deedbox::policy::Policy;
+use deedbox::probe::{self, Probe};
+use deedbox::store;
+use deedbox_books::{Behaviour, Books, Options, Provider};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use super::{Database, component};
+
+pub const TENANT: &str = "acme";
+
+/// A node, its database and a provider. The provider stops with it.
+pub struct World {
+    pub database: Database,
+    pub node: Node,
+    pub books: Books,
+    pub books_dir: PathBuf,
+    pub dir: TempDir,
+    _provider: tokio::task::JoinHandle<()>,
+}
+
+/// A started run.
+pub type Run = Uuid;
+
+impl World {
+    /// A keyed provider.
+    pub async fn keyed() -> Self {
+        Self::with(Options { keyless: false }, config()).await
+    }
+
+    /// A provider that takes no keys.
+    pub async fn keyless() -> Self {
+        Self::with(Options { keyless: true }, config()).await
+    }
+
+    pub async fn with(options: Options, config: Config) -> Self {
+        let database = Database::fresh().await;
+        let dir = tempfile::tempdir().unwrap();
+        let (books, provider) = provider(dir.path().join("books"), options).await;
+        let node = node(&database, &dir, "one", config, probe::none());
+        store::tenant::create(node.store(), TENANT).await.unwrap();
+        Self { database, node, books, books_dir: dir.path().join("books"), dir, _provider: provider }
+    }
+
+    /// Another worker on the same database.
+    pub fn second(&self, name: &str, probe: Arc<dyn Probe>) -> Node {
+        node(&self.database, &self.dir, name, config(), probe)
+    }
+
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.books.address)
+    }
+
+    pub fn charges(&self) -> String {
+        format!("{}/v1/charges", self.origin())
+    }
+
+    pub async fn script(&self, behaviours: &[Behaviour]) {
+        self.books.script(behaviours).await.unwrap();
+    }
+
+    /// Uploads the test guests and deploys one of their activities with a policy that merges over the usual one: egress to
+    /// the provider, under a profile, and quick retries.
+    pub async fn deploy(&self, activity: &str, profile: &str, policy: Value) {
+        self.deploy_from("deedbox_test_guests.wasm", activity, profile, policy).await;
+    }
+
+    pub async fn deploy_from(&self, file: &str, activity: &str, profile: &str, policy: Value) {
+        let mut whole = json!({
+            "egress": { "allow": [self.origin()] },
+            "providers": { self.origin(): profile },
+            "retry": { "initial_interval": "1ms", "jitter": "none" },
+        });
+        merge(&mut whole, policy);
+        let uploaded = self.node.registry().upload(TENANT, component(file).into()).await.unwrap();
+        let policy = serde_json::to_string(&Policy::parse(&whole.to_string()).unwrap()).unwrap();
+        store::activity::deploy(self.node.store(), TENANT, activity, &uploaded.digest, activity, &policy)
+            .await
+            .unwrap();
+    }
+
+    pub async fn start(&self, activity: &str, input: Value) -> Run {
+        let version = store::activity::find_latest(self.node.store(), TENANT, activity).await.unwrap().unwrap();
+        let retry = Policy::parse(&version.policy).unwrap().retry;
+        let run = store::run::NewRun {
+            run_id: Uuid::now_v7(),
+            activity: activity.to_owned(),
+            version: version.version,
+            input: input.to_string(),
+            max_attempts: retry.max_attempts as i32,
+            retry: serde_json::to_string(&retry).unwrap(),
+        };
+        store::run::start(self.node.store(), TENANT, &run).await.unwrap();
+        run.run_id
+    }
+
+    /// Works until nothing is due for half a second, in this process.
+    pub async fn work(&self) {
+        work(&self.node).await;
+    }
+
+    pub async fn run(&self, run: Run) -> store::run::Run {
+        store::run::find(self.node.store(), TENANT, run).await.unwrap().unwrap()
+    }
+
+    pub async fn output(&self, run: Run) -> Value {
+        let run = self.run(run).await;
+        assert_eq!(run.state, "completed", "{run:?}");
+        serde_json::from_str(&run.output.unwrap()).unwrap()
+    }
+
+    pub async fn failure(&self, run: Run) -> Value {
+        let run = self.run(run).await;
+        assert_eq!(run.state, "failed", "{run:?}");
+        serde_json::from_str(&run.failure.unwrap()).unwrap()
+    }
+
+    pub async fn attempts(&self, run: Run) -> Vec<store::run::Attempt> {
+        store::run::list_attempts(self.node.store(), TENANT, run).await.unwrap()
+    }
+
+    /// The outcomes of a run's attempts, `-` for one that has not ended.
+    pub async fn outcomes(&self, run: Run) -> Vec<String> {
+        let attempts = self.attempts(run).await;
+        attempts.into_iter().map(|a| a.outcome.unwrap_or_else(|| "-".to_owned())).collect()
+    }
+
+    pub async fn sends(&self, run: Run) -> Vec<store::send::Send> {
+        store::send::list_of_run(self.node.store(), TENANT, run).await.unwrap()
+    }
+
+    /// Lets every lease run out.
+    pub async fn expire_leases(&self) {
+        self.database
+            .execute("update runs set due_at = deedbox_now() - interval '1 second' where state = 'running'")
+            .await;
+    }
+}
+
+/// Settings with short times, for tests.
+pub fn config() -> Config {
+    let mut config = Config::default();
+    config.worker.poll_ms = 50;
+    config.worker.grace_ms = 2_000;
+    config.gateway.default_send_ms = 5_000;
+    config.gateway.max_send_ms = 10_000;
+    config.gateway.in_flight_wait_ms = 300;
+    config.host.max_instances = 16;
+    config
+}
+
+pub async fn work(node: &Node) {
+    let mut idle = 0;
+    while idle < 10 {
+        if node.worker().run_once().await.unwrap() {
+            idle = 0;
+        } else {
+            idle += 1;
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+}
+
+pub fn node(database: &Database, dir: &TempDir, name: &str, config: Config, probe: Arc<dyn Probe>) -> Node {
+    let settings = NodeSettings {
+        database_url: database.url.clone(),
+        master_key: MasterKey::read_or_create(&dir.path().join("master.key")).unwrap(),
+        cache_dir: dir.path().join("cache"),
+        config,
+        name: name.to_owned(),
+    };
+    Node::open_with(settings, Arc::new(SystemClock), probe).unwrap()
+}
+
+async fn provider(dir: PathBuf, options: Options) -> (Books, tokio::task::JoinHandle<()>) {
+    std::fs::create_dir_all(&dir).unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address: SocketAddr = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        Provider::serve(listener, dir, options, std::future::pending()).await.unwrap();
+    });
+    (Books { address }, serving)
+}
+
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            from.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value));
+        }
+        (into, from) => *into = from,
+    }
+}

@@ -1,0 +1,6 @@
+//! All integration tests: real PostgreSQL, real components, real HTTP over sockets.
+
+mod harness;
+
+mod bindings;
+mod effects;
