@@ -164,7 +164,6 @@ create table effects (
   body bytea,
   doubled boolean not null default false,
   constraint effects_pkey primary key (tenant, effect_id),
-  constraint effects_tenant foreign key (tenant) references tenants on delete cascade,
   constraint effects_effect_id check (octet_length(effect_id) = 32),
   constraint effects_digest check (octet_length(digest) = 32),
   constraint effects_keying check (keying in ('business-identity', 'activity-recipe')),
@@ -177,7 +176,8 @@ create table effects (
 );
 
 create index effects_claimed on effects (tenant, holder_run) where state = 'claimed';
-create index effects_escaped on effects (tenant, first_sent_at) where state = 'escaped';
+create index effects_escaped on effects (tenant, first_sent_at, effect_id) where state = 'escaped';
+create index effects_oldest on effects (tenant, first_sent_at, effect_id);
 create index effects_run on effects (tenant, run_id);
 
 -- One row per transport attempt of an effect, written by the claim that precedes it.

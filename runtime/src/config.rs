@@ -97,6 +97,8 @@ pub struct GatewayConfig {
     pub in_flight_wait_ms: u64,
     /// Sends that one attempt may have under way at once; more is refused with `invalid-request`.
     pub max_open_sends: usize,
+    /// A directory of the operator's own provider profiles, one TOML file each. One of a shipped profile's name replaces it.
+    pub profiles_dir: Option<PathBuf>,
 }
 
 impl Default for GatewayConfig {
@@ -111,6 +113,7 @@ impl Default for GatewayConfig {
             max_header_bytes: 32 << 10,
             in_flight_wait_ms: 5_000,
             max_open_sends: 16,
+            profiles_dir: None,
         }
     }
 }
@@ -202,7 +205,8 @@ impl Config {
                 "gateway.default_send_ms",
                 "must not be above gateway.max_send_ms",
             ),
-            (self.database.max_connections >= 2, "database.max_connections", "must be at least 2"),
+            // Two are held by those who listen for wake-ups.
+            (self.database.max_connections >= 4, "database.max_connections", "must be at least 4"),
         ];
         match rules.into_iter().find(|(holds, ..)| !holds) {
             Some((_, name, rule)) => Err(Error::Invalid { name, rule }),

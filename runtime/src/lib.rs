@@ -3,6 +3,8 @@
 //! Modules in reading order, from the outside in; each uses only those below it.
 
 pub mod node;
+
+pub mod api;
 pub mod worker;
 
 pub mod registry;
@@ -19,3 +21,4 @@ pub mod key;
 pub mod policy;
 pub mod postgres;
 pub mod probe;
+pub mod token;

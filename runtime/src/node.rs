@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::{self, Api};
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::gateway::Gateway;
+use crate::gateway::provider::ProfileError;
 use crate::gateway::vault::{MasterKey, Vault};
 use crate::host::Engine;
 use crate::probe::{self, Probe};
@@ -34,6 +37,8 @@ pub enum Error {
     Store(#[from] store::Error),
     #[error(transparent)]
     Cache(#[from] CacheError),
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
     #[error("the WebAssembly engine cannot start: {0}")]
     Engine(String),
     #[error("the server stopped: {0}")]
@@ -65,7 +70,7 @@ impl Node {
         let registry = Arc::new(Registry::new(store.clone(), engine, artefacts));
         let random_secret = master_key.random_secret();
         let vault = Vault::new(store.clone(), master_key, clock.clone());
-        let gateway = Arc::new(Gateway::new(store.clone(), vault, config.gateway.clone(), clock, probe));
+        let gateway = Arc::new(Gateway::new(store.clone(), vault, config.gateway.clone(), clock, probe)?);
         let worker = Worker::new(worker::Parts {
             name,
             store: store.clone(),
@@ -96,6 +101,12 @@ impl Node {
     /// Brings the schema up to this version.
     pub async fn migrate(&self) -> Result<(), Error> {
         Ok(self.store.migrate().await?)
+    }
+
+    /// Serves the API until the shutdown.
+    pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) -> Result<(), Error> {
+        let api = Api::new(self.store.clone(), self.registry.clone(), self.gateway.clone(), self.config.clone());
+        Ok(api::serve(listener, api, shutdown.cancelled_owned()).await?)
     }
 
     /// Works until the shutdown, then drains.

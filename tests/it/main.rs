@@ -4,3 +4,5 @@ mod harness;
 
 mod bindings;
 mod effects;
+mod egress;
+mod secrets;

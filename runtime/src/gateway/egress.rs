@@ -80,7 +80,7 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     }
     let [first, second, ..] = ip.segments();
     let global_unicast = (0x2000..0x4000).contains(&first);
-    let special = (first == 0x2001 && second < 0x0200) || (first == 0x2001 && second == 0x0db8) || first == 0x3fff;
+    let special = (first == 0x2001 && (second < 0x0200 || second == 0x0db8)) || first == 0x3fff;
     global_unicast && !special
 }
 

@@ -228,7 +228,7 @@ impl Flow<'_> {
         let outgoing = self.outgoing(Some(&held.known)).await;
         let sent = match outgoing {
             Ok(outgoing) => self.transmit(outgoing, self.not_after(&held)).await,
-            Err(error) => Sent::NotSent(error.to_string()),
+            Err(error) => Sent::Nothing(error.to_string()),
         };
         gateway.probe.reach(Point::AfterResponse).await;
         let key_remembered =
@@ -300,7 +300,7 @@ impl Flow<'_> {
 
     fn learned(&self, sent: &Sent, verdict: effect::Verdict) -> Learned {
         match sent {
-            Sent::NotSent(_) => Learned::NotApplied,
+            Sent::Nothing(_) => Learned::NotApplied,
             Sent::TimedOut | Sent::Lost(_) => Learned::Unknown,
             Sent::Answer { status, body, .. } => {
                 let profile = &self.call.profile;
@@ -402,7 +402,7 @@ impl Flow<'_> {
 
     fn refusal(&self, sent: &Sent) -> Refusal {
         match sent {
-            Sent::NotSent(why) => Refusal::Unreachable(why.clone()),
+            Sent::Nothing(why) => Refusal::Unreachable(why.clone()),
             Sent::TimedOut => Refusal::TimedOut,
             Sent::Lost(why) => Refusal::ConnectionLost(why.clone()),
             Sent::Answer { body: Body::TooLarge, .. } => {

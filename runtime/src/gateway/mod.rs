@@ -36,15 +36,17 @@ pub struct Gateway {
 }
 
 impl Gateway {
+    /// Fails when a provider profile cannot be used.
     pub fn new(
         store: Store,
         vault: vault::Vault,
         config: GatewayConfig,
         clock: Arc<dyn Clock>,
         probe: Arc<dyn Probe>,
-    ) -> Self {
+    ) -> Result<Self, provider::ProfileError> {
+        let profiles = provider::Profiles::load(config.profiles_dir.as_deref())?;
         let transport = transport::Transport::new(clock.clone());
-        Self { store, vault, profiles: provider::Profiles::shipped(), transport, config, clock, probe }
+        Ok(Self { store, vault, profiles, transport, config, clock, probe })
     }
 
     pub fn clock(&self) -> &Arc<dyn Clock> {

@@ -51,7 +51,7 @@ pub enum Sent {
         body: Body,
     },
     /// No byte of the request was written.
-    NotSent(String),
+    Nothing(String),
     /// A byte was written and no status came back.
     TimedOut,
     Lost(String),
@@ -102,7 +102,7 @@ impl Transport {
         if began.load(Ordering::Acquire) {
             stopped
         } else {
-            Sent::NotSent("it was stopped before it was sent".to_owned())
+            Sent::Nothing("it was stopped before it was sent".to_owned())
         }
     }
 
@@ -110,15 +110,15 @@ impl Transport {
         let connected = tokio::time::timeout(bounds.connect, self.connect(target)).await;
         let stream = match connected {
             Ok(Ok(stream)) => stream,
-            Ok(Err(why)) => return Sent::NotSent(why),
-            Err(_) => return Sent::NotSent(format!("{} did not accept a connection in time", target.origin)),
+            Ok(Err(why)) => return Sent::Nothing(why),
+            Err(_) => return Sent::Nothing(format!("{} did not accept a connection in time", target.origin)),
         };
         let gate = Gate { inner: stream, clock: self.clock.clone(), not_after: bounds.not_after, began: began.clone() };
         let deadline = tokio::time::Instant::now() + bounds.whole;
         match request_once(gate, outgoing, &bounds, deadline).await {
             Ok(answer) => answer,
             Err(why) if began.load(Ordering::Acquire) => Sent::Lost(why),
-            Err(why) => Sent::NotSent(why),
+            Err(why) => Sent::Nothing(why),
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tokio::sync::{OnceCell, Semaphore};
+use wasmtime::component::Component;
 
 use crate::host::{self, Descriptor, Engine, Module};
 use crate::store::{self, Store};
@@ -44,6 +45,8 @@ pub struct Uploaded {
     pub fresh: bool,
 }
 
+type Ready = (Vec<String>, Arc<Module>);
+
 type Loaded = HashMap<[u8; 32], (u64, Arc<OnceCell<Arc<Module>>>)>;
 
 #[derive(Debug)]
@@ -71,7 +74,10 @@ impl Registry {
             return Ok(Uploaded { digest, fresh: false });
         }
         compile::check_header(&bytes)?;
-        let (imports, module) = self.compile_checked(digest, bytes.clone()).await?;
+        let (imports, module) = match self.cached(digest)? {
+            Some(ready) => ready,
+            None => self.compile(digest, bytes.clone()).await?,
+        };
         let activities = host::describe(&self.engine, &module).await.map_err(Error::Invalid)?;
         check_activities(&activities)?;
         let internal = |e: serde_json::Error| Error::Internal(e.to_string());
@@ -89,23 +95,27 @@ impl Registry {
     }
 
     async fn load_cold(&self, tenant: &str, digest: [u8; 32]) -> Result<Arc<Module>, Error> {
-        if let Some(component) = self.artefacts.load(&self.engine, &digest) {
-            return compile::link(&self.engine, &component).map(Arc::new);
+        if let Some((_, module)) = self.cached(digest)? {
+            return Ok(module);
         }
         let bytes = store::module::load(&self.store, tenant, &digest).await?;
-        let (_, module) = self.compile_checked(digest, bytes.into()).await?;
+        let (_, module) = self.compile(digest, bytes.into()).await?;
         Ok(module)
     }
 
-    async fn compile_checked(&self, digest: [u8; 32], bytes: Bytes) -> Result<(Vec<String>, Arc<Module>), Error> {
+    /// From the compiled code on this node's disk.
+    fn cached(&self, digest: [u8; 32]) -> Result<Option<Ready>, Error> {
+        self.artefacts.load(&self.engine, &digest).map(|component| ready(&self.engine, &component)).transpose()
+    }
+
+    async fn compile(&self, digest: [u8; 32], bytes: Bytes) -> Result<Ready, Error> {
         let _permit = self.compilations.acquire().await.map_err(|e| Error::Internal(e.to_string()))?;
         let (engine, artefacts) = (self.engine.clone(), self.artefacts.clone());
         let work = tokio::task::spawn_blocking(move || {
             let component = compile::compile(&engine, &bytes)?;
-            let imports = compile::imports(&engine, &component)?;
-            let module = compile::link(&engine, &component)?;
+            let ready = ready(&engine, &component)?;
             artefacts.save(&engine, &digest, &component);
-            Ok((imports, Arc::new(module)))
+            Ok(ready)
         });
         work.await.map_err(|e| Error::Internal(format!("compiling failed: {e}")))?
     }
@@ -122,6 +132,11 @@ impl Registry {
         entry.0 = *clock;
         entry.1.clone()
     }
+}
+
+/// The imports of a component, checked, and the component linked.
+fn ready(engine: &Engine, component: &Component) -> Result<Ready, Error> {
+    Ok((compile::imports(engine, component)?, Arc::new(compile::link(engine, component)?)))
 }
 
 fn check_activities(activities: &[Descriptor]) -> Result<(), Error> {

@@ -10,6 +10,7 @@ pub mod checkpoint;
 pub mod effect;
 pub mod late;
 pub mod lease;
+pub mod ledger;
 pub mod log;
 pub mod module;
 pub mod notify;
@@ -38,6 +39,10 @@ pub enum Error {
     Address(#[source] sqlx::Error),
     #[error("the database cannot be reached or failed: {0}")]
     Unavailable(#[source] sqlx::Error),
+    #[error("the connection to the database was lost")]
+    ConnectionLost,
+    #[error("the database could not carry out a statement: {0}")]
+    Statement(#[source] sqlx::Error),
     #[error("the database refused a change: constraint {0}")]
     Constraint(String),
     #[error(
@@ -54,9 +59,19 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        let constraint = error.as_database_error().and_then(|e| e.constraint()).map(str::to_owned);
-        constraint.map_or_else(|| Self::Unavailable(error), Self::Constraint)
+        let Some(database) = error.as_database_error() else { return Self::Unavailable(error) };
+        match (database.constraint(), database.code().as_deref()) {
+            (Some(constraint), _) => Self::Constraint(constraint.to_owned()),
+            (None, Some(code)) if is_statement_fault(code) => Self::Statement(error),
+            _ => Self::Unavailable(error),
+        }
     }
+}
+
+/// Classes of SQLSTATE that tell of a wrong statement or value, not of a database in trouble: data exception, syntax error
+/// or access rule violation (PostgreSQL manual, appendix A).
+fn is_statement_fault(code: &str) -> bool {
+    code.starts_with("22") || code.starts_with("42")
 }
 
 impl Error {

@@ -2,7 +2,7 @@
 
 use sqlx::postgres::PgListener;
 
-use super::{Result, Store};
+use super::{Error, Result, Store};
 
 /// A run became due.
 pub const DUE: &str = "deedbox_due";
@@ -10,6 +10,7 @@ pub const DUE: &str = "deedbox_due";
 pub const ENDED: &str = "deedbox_ended";
 
 /// A connection of its own that hears one channel.
+#[derive(Debug)]
 pub struct Listener(PgListener);
 
 impl Listener {
@@ -19,8 +20,10 @@ impl Listener {
         Ok(Self(listener))
     }
 
-    /// The next payload. Reconnects by itself; an error means that what was said meanwhile is lost.
+    /// The next payload. Fails when the connection was lost: what was said meanwhile was not heard, so the caller must
+    /// look for itself and open another.
     pub async fn next(&mut self) -> Result<String> {
-        Ok(self.0.recv().await?.payload().to_owned())
+        let heard = self.0.try_recv().await?;
+        heard.map(|notification| notification.payload().to_owned()).ok_or(Error::ConnectionLost)
     }
 }

@@ -8,7 +8,8 @@ use tokio::sync::Notify;
 use crate::store::Store;
 use crate::store::notify::{DUE, Listener};
 
-/// The longest pause before a lost connection is opened again.
+/// The shortest and the longest pause before a lost connection is opened again.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
@@ -21,19 +22,22 @@ impl Wake {
     }
 
     pub async fn listen_forever(&self, store: &Store) -> Infallible {
-        let mut pause = Duration::from_millis(100);
+        let mut pause = MIN_PAUSE;
         loop {
-            match self.listen(store).await {
+            match self.listen(store, &mut pause).await {
                 Ok(never) => match never {},
                 Err(error) => tracing::warn!(error = %error, "wake-ups are lost; polling goes on"),
             }
+            // What was not heard may have been said.
+            self.0.notify_one();
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 
-    async fn listen(&self, store: &Store) -> Result<Infallible, crate::store::Error> {
+    async fn listen(&self, store: &Store, pause: &mut Duration) -> Result<Infallible, crate::store::Error> {
         let mut listener = Listener::open(store, DUE).await?;
+        *pause = MIN_PAUSE;
         loop {
             listener.next().await?;
             self.0.notify_one();

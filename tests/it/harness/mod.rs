@@ -2,12 +2,21 @@
 //! start and look.
 
 mod database;
+pub mod logs;
+pub mod shared;
 mod world;
 
 use std::path::PathBuf;
 
 pub use database::Database;
-pub use world::{Run, World};
+pub use world::{World, config, node, work};
+
+/// The states of all effects with the numbers of their sends, read in a session of its own.
+pub async fn claimed(database: &Database) -> Vec<(String, i64)> {
+    let sql = "select state, (select count(*) from sends s where s.tenant = e.tenant and s.effect_id = e.effect_id)
+               from effects e order by first_sent_at";
+    sqlx::query_as(sql).fetch_all(&mut database.connect().await).await.unwrap()
+}
 
 /// The bytes of a built guest component.
 pub fn component(name: &str) -> Vec<u8> {

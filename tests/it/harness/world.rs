@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::{Database, component};
+use super::{Database, component, shared};
 
 pub const TENANT: &str = "acme";
 
@@ -46,16 +46,17 @@ impl World {
 
     pub async fn with(options: Options, config: Config) -> Self {
         let database = Database::fresh().await;
+        shared::compile_guests_once(&database).await;
         let dir = tempfile::tempdir().unwrap();
         let (books, provider) = provider(dir.path().join("books"), options).await;
-        let node = node(&database, &dir, "one", config, probe::none());
+        let node = node(&database, "one", config, probe::none());
         store::tenant::create(node.store(), TENANT).await.unwrap();
         Self { database, node, books, books_dir: dir.path().join("books"), dir, _provider: provider }
     }
 
     /// Another worker on the same database.
     pub fn second(&self, name: &str, probe: Arc<dyn Probe>) -> Node {
-        node(&self.database, &self.dir, name, config(), probe)
+        node(&self.database, name, config(), probe)
     }
 
     pub fn origin(&self) -> String {
@@ -172,11 +173,11 @@ pub async fn work(node: &Node) {
     }
 }
 
-pub fn node(database: &Database, dir: &TempDir, name: &str, config: Config, probe: Arc<dyn Probe>) -> Node {
+pub fn node(database: &Database, name: &str, config: Config, probe: Arc<dyn Probe>) -> Node {
     let settings = NodeSettings {
         database_url: database.url.clone(),
-        master_key: MasterKey::read_or_create(&dir.path().join("master.key")).unwrap(),
-        cache_dir: dir.path().join("cache"),
+        master_key: MasterKey::read(&shared::master_key_file()).unwrap(),
+        cache_dir: shared::cache_dir(),
         config,
         name: name.to_owned(),
     };

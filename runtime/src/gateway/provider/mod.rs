@@ -1,6 +1,7 @@
 //! Providers' conventions as data: one TOML file each, read once, checked when read.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
@@ -148,15 +149,19 @@ pub struct ProfileError {
 pub struct Profiles(BTreeMap<String, Profile>);
 
 impl Profiles {
-    /// The profiles that come with the program. A test reads each of them, so that none can be wrong here.
-    pub fn shipped() -> Self {
-        let read = |(file, text)| Profile::parse(file, text).ok().map(|p: Profile| (p.name.clone(), p));
-        Self(SHIPPED.into_iter().filter_map(read).collect())
-    }
-
-    /// Reads the shipped profiles and says what is wrong with one.
-    pub fn check_shipped() -> Result<(), ProfileError> {
-        SHIPPED.into_iter().try_for_each(|(file, text)| Profile::parse(file, text).map(drop))
+    /// The profiles that come with the program, and those in the directory, which replace them by name.
+    pub fn load(dir: Option<&Path>) -> Result<Self, ProfileError> {
+        let mut all = BTreeMap::new();
+        for (file, text) in SHIPPED {
+            let profile = Profile::parse(file, text)?;
+            all.insert(profile.name.clone(), profile);
+        }
+        for path in dir.map(files).transpose()?.into_iter().flatten() {
+            let text = std::fs::read_to_string(&path).map_err(|e| wrong(&path, e.to_string()))?;
+            let profile = Profile::parse(&path.display().to_string(), &text)?;
+            all.insert(profile.name.clone(), profile);
+        }
+        Ok(Self(all))
     }
 
     pub fn get(&self, name: &str) -> Option<&Profile> {
@@ -172,6 +177,19 @@ impl Profiles {
         let host = origin.host.to_string();
         self.0.values().find(|profile| profile.hosts.contains(&host))
     }
+}
+
+fn files(dir: &Path) -> Result<Vec<PathBuf>, ProfileError> {
+    let entries = std::fs::read_dir(dir).map_err(|e| wrong(dir, e.to_string()))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    let mut paths = paths.map_err(|e| wrong(dir, e.to_string()))?;
+    paths.retain(|path| path.extension().is_some_and(|e| e == "toml"));
+    paths.sort();
+    Ok(paths)
+}
+
+fn wrong(path: &Path, message: String) -> ProfileError {
+    ProfileError { file: path.display().to_string(), message }
 }
 
 impl Profile {

@@ -1,0 +1,177 @@
+//! `/v1/activities`: deployments. Each makes a version, which never changes.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::Api;
+use super::auth::Caller;
+use super::error::{Problem, Result};
+use super::extract::{Json, Path, raw};
+use super::page::Page;
+use super::time::Time;
+use super::{modules, name};
+use crate::policy::Policy;
+use crate::store::{self, activity};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deploy {
+    /// The module's digest.
+    module: String,
+    export: Option<String>,
+    policy: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+pub struct Version {
+    activity: String,
+    version: i32,
+    module: String,
+    export: String,
+    policy: Box<RawValue>,
+    created_at: Time,
+}
+
+#[derive(Serialize)]
+pub struct Versions {
+    activity: String,
+    versions: Vec<Version>,
+}
+
+pub async fn deploy(
+    State(api): State<Api>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Json(body): Json<Deploy>,
+) -> Result<(StatusCode, Json<Version>)> {
+    name::check("activity name", &name)?;
+    let policy = check_policy(&api, body.policy.as_deref().map_or("{}", RawValue::get))?;
+    let digest = name::hash(&body.module).ok_or_else(|| no_module(&body.module))?;
+    let module = store::module::find(&api.store, &caller.tenant, &digest).await?;
+    let module = module.ok_or_else(|| no_module(&body.module))?;
+    let export = choose_export(&name, body.export, modules::exports(&module)?)?;
+    let number = activity::deploy(&api.store, &caller.tenant, &name, &digest, &export, &policy).await;
+    let number = number.map_err(|error| match error.violates("activity_versions_module") {
+        true => no_module(&body.module),
+        false => error.into(),
+    })?;
+    let row = activity::find(&api.store, &caller.tenant, &name, number).await?;
+    let row = row.ok_or_else(|| Problem::internal("a version is gone that was just deployed"))?;
+    tracing::info!(activity.name = name, activity.version = number, "deployed");
+    Ok((StatusCode::CREATED, Json(view(row)?)))
+}
+
+pub async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Page<Version>>> {
+    let rows = activity::list(&api.store, &caller.tenant).await?;
+    Ok(Json(Page::whole(rows.into_iter().map(view).collect::<Result<_>>()?)))
+}
+
+/// All versions; also those of a retired activity, whose runs go on.
+pub async fn show(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<Json<Versions>> {
+    known(&name)?;
+    let rows = activity::list_versions(&api.store, &caller.tenant, &name).await?;
+    if rows.is_empty() {
+        return Err(unknown());
+    }
+    Ok(Json(Versions { activity: name, versions: rows.into_iter().map(view).collect::<Result<_>>()? }))
+}
+
+pub async fn retire(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<StatusCode> {
+    known(&name)?;
+    match activity::retire(&api.store, &caller.tenant, &name).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(unknown()),
+    }
+}
+
+/// A name that no activity can have names none.
+pub fn known(name: &str) -> Result<()> {
+    name::check("activity name", name).map_err(|_| unknown())
+}
+
+pub fn unknown() -> Problem {
+    Problem::not_found("activity")
+}
+
+/// The policy's text with all defaults filled in.
+fn check_policy(api: &Api, json: &str) -> Result<String> {
+    if !json.starts_with('{') {
+        return Err(Problem::validation("policy: must be a JSON object"));
+    }
+    let policy = Policy::parse(json).map_err(Problem::validation)?;
+    let most = api.config.host.max_memory_bytes;
+    if policy.limits.memory_bytes.is_some_and(|bytes| bytes == 0 || bytes > most) {
+        return Err(Problem::validation(format!("policy.limits.memory_bytes: must be 1 to {most} on this host")));
+    }
+    for (field, profile) in policy.providers.values().map(|p| ("policy.providers", p)) {
+        check_provider(api, field, profile)?;
+    }
+    for (profile, credential) in &policy.credentials {
+        check_provider(api, "policy.credentials", profile)?;
+        name::check(&format!("policy.credentials.{profile}.secret"), &credential.secret)?;
+        name::check(&format!("policy.credentials.{profile}.account"), &credential.account)?;
+    }
+    serde_json::to_string(&policy).map_err(|e| Problem::internal(format!("a policy cannot be written: {e}")))
+}
+
+fn check_provider(api: &Api, field: &str, profile: &str) -> Result<()> {
+    let profiles = api.gateway.profiles();
+    match profiles.get(profile) {
+        Some(_) => Ok(()),
+        None => {
+            let known = profiles.names().join(", ");
+            Err(Problem::validation(format!("{field}: no provider is named `{profile}`; there are: {known}")))
+        }
+    }
+}
+
+/// The export that was asked for; else the one named like the activity; else the only one.
+fn choose_export(activity: &str, asked: Option<String>, exports: Vec<String>) -> Result<String> {
+    let wanted = asked.as_deref().unwrap_or(activity);
+    match exports.as_slice() {
+        _ if exports.iter().any(|export| export == wanted) => Ok(wanted.to_owned()),
+        [only] if asked.is_none() => Ok(only.clone()),
+        _ => {
+            let all = exports.join(", ");
+            Err(Problem::validation(format!("export: the module has no activity `{wanted}`; it has: {all}")))
+        }
+    }
+}
+
+fn no_module(digest: &str) -> Problem {
+    let shown: String = digest.chars().take(64).collect();
+    Problem::validation(format!("module: there is no module `{shown}`; upload it with POST /v1/modules first"))
+}
+
+fn view(row: activity::Version) -> Result<Version> {
+    Ok(Version {
+        activity: row.activity,
+        version: row.version,
+        module: name::hex(&row.digest),
+        export: row.export,
+        policy: raw(row.policy)?,
+        created_at: row.created_at.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(asked: Option<&str>, exports: &[&str]) -> Option<String> {
+        let exports = exports.iter().map(|&e| e.to_owned()).collect();
+        choose_export("charge", asked.map(str::to_owned), exports).ok()
+    }
+
+    #[test]
+    fn an_export_is_asked_for_or_named_alike_or_the_only_one() {
+        assert_eq!(choose(Some("b"), &["a", "b"]).as_deref(), Some("b"));
+        assert_eq!(choose(None, &["a", "charge"]).as_deref(), Some("charge"));
+        assert_eq!(choose(None, &["a"]).as_deref(), Some("a"));
+        assert_eq!(choose(None, &["a", "b"]), None);
+        assert_eq!(choose(Some("c"), &["a"]), None);
+        assert_eq!(choose(None, &[]), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! What callers read when something is wrong: one closed envelope, `{ "error", "message", "details"? }`, with one status for
+//! each code. What only the log may know travels beside it and never reaches the answer.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::gateway::vault;
+use crate::{registry, store};
+
+pub type Result<T> = std::result::Result<T, Problem>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Code {
+    Validation,
+    Unauthenticated,
+    Forbidden,
+    TenantMismatch,
+    NotFound,
+    WrongMethod,
+    RequestTimeout,
+    VersionConflict,
+    TooLarge,
+    MediaType,
+    Internal,
+    Unavailable,
+}
+
+impl Code {
+    const fn of(self) -> (StatusCode, &'static str) {
+        match self {
+            Self::Validation => (StatusCode::BAD_REQUEST, "validation_error"),
+            Self::Unauthenticated => (StatusCode::UNAUTHORIZED, "unauthenticated"),
+            Self::Forbidden => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::TenantMismatch => (StatusCode::FORBIDDEN, "id_tenant_mismatch"),
+            Self::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+            Self::WrongMethod => (StatusCode::METHOD_NOT_ALLOWED, "deedbox.method_not_allowed"),
+            Self::RequestTimeout => (StatusCode::REQUEST_TIMEOUT, "deedbox.request_timeout"),
+            Self::VersionConflict => (StatusCode::CONFLICT, "version_conflict"),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large"),
+            Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
+            Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
+            Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "runner_unavailable"),
+        }
+    }
+}
+
+/// A request that cannot be answered as it was asked.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    code: Code,
+    message: String,
+    /// For the log alone.
+    cause: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Value>,
+}
+
+impl Problem {
+    pub fn validation(message: impl Into<String>) -> Self {
+        Self::new(Code::Validation, message)
+    }
+
+    pub fn unauthenticated(message: &str) -> Self {
+        Self::new(Code::Unauthenticated, message)
+    }
+
+    pub fn forbidden(message: &str) -> Self {
+        Self::new(Code::Forbidden, message)
+    }
+
+    pub fn tenant_mismatch() -> Self {
+        Self::new(Code::TenantMismatch, "the id belongs to another tenant than the token")
+    }
+
+    /// `what` completes "there is no such …".
+    pub fn not_found(what: &str) -> Self {
+        Self::new(Code::NotFound, format!("there is no such {what}"))
+    }
+
+    pub fn wrong_method() -> Self {
+        Self::new(Code::WrongMethod, "this route has no such method; the Allow header names those it has")
+    }
+
+    pub fn request_timeout() -> Self {
+        Self::new(Code::RequestTimeout, "the body did not arrive in time")
+    }
+
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(Code::VersionConflict, message)
+    }
+
+    pub fn too_large(limit: usize) -> Self {
+        Self::new(Code::TooLarge, format!("the body is larger than {limit} bytes, the most that this route takes"))
+    }
+
+    pub fn media_type(expected: &str) -> Self {
+        Self::new(Code::MediaType, format!("the body must come with `Content-Type: {expected}`"))
+    }
+
+    pub fn internal(cause: impl Into<String>) -> Self {
+        Self {
+            cause: Some(cause.into()),
+            ..Self::new(Code::Internal, "something went wrong here, not with the request")
+        }
+    }
+
+    pub fn unavailable(cause: impl Into<String>) -> Self {
+        Self {
+            cause: Some(cause.into()),
+            ..Self::new(Code::Unavailable, "the database does not answer: try again soon")
+        }
+    }
+
+    fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), cause: None }
+    }
+
+    /// Logs what only the log may know and makes the answer. `request_id` ties the two together.
+    pub fn render(&self, request_id: Uuid) -> Response {
+        let (status, error) = self.code.of();
+        let details = self.cause.as_deref().map(|cause| {
+            tracing::error!(error.code = error, error.cause = cause, "a request failed");
+            json!({ "correlationId": request_id })
+        });
+        let envelope = Envelope { error, message: &self.message, details };
+        let mut response = (status, axum::Json(envelope)).into_response();
+        let extra = match self.code {
+            Code::Unauthenticated => Some((header::WWW_AUTHENTICATE, "Bearer")),
+            Code::Unavailable => Some((header::RETRY_AFTER, "1")),
+            _ => None,
+        };
+        if let Some((name, value)) = extra {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}
+
+/// An empty answer that carries the problem: `frame`, which knows the request's id, renders it.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.code.of().0.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<store::Error> for Problem {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Unavailable(_) => Self::unavailable(error.to_string()),
+            _ => Self::internal(error.to_string()),
+        }
+    }
+}
+
+impl From<vault::Error> for Problem {
+    fn from(error: vault::Error) -> Self {
+        match error {
+            vault::Error::Store(error) => error.into(),
+            error => Self::internal(error.to_string()),
+        }
+    }
+}
+
+impl From<registry::Error> for Problem {
+    fn from(error: registry::Error) -> Self {
+        match error {
+            registry::Error::Invalid(message) => Self::validation(message),
+            registry::Error::Store(error) => error.into(),
+            registry::Error::Internal(cause) => Self::internal(cause),
+        }
+    }
+}

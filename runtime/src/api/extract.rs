@@ -1,0 +1,187 @@
+//! What handlers take from a request: path, query, JSON body, component. Each refuses what is not right in the words of
+//! the envelope; no body is read beyond its limit.
+
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::Api;
+use super::error::{Problem, Result};
+
+/// The longest silence while a body arrives.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// The parameters of the path. One that cannot be read names nothing.
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Api> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let path = axum::extract::Path::from_request_parts(parts, api).await;
+        path.map(|axum::extract::Path(path)| Self(path)).map_err(|_| Problem::not_found("resource"))
+    }
+}
+
+/// The parameters of the query.
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
+        let query = axum::extract::Query::from_request_parts(parts, api).await;
+        query.map(|axum::extract::Query(query)| Self(query)).map_err(|e| Problem::validation(e.body_text()))
+    }
+}
+
+/// A JSON body, and a JSON answer.
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self> {
+        let json = media_type(request.headers()).is_some_and(|kind| is_json(&kind));
+        if !json {
+            return Err(Problem::media_type("application/json"));
+        }
+        let bytes = read(request.into_body(), api.config.api.max_body_bytes).await?;
+        parse(&bytes).map(Self)
+    }
+}
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_vec(&self.0) {
+            Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+            Err(error) => Problem::internal(format!("an answer cannot be written: {error}")).into_response(),
+        }
+    }
+}
+
+/// The bytes of a component.
+pub struct Component(pub Bytes);
+
+impl FromRequest<Api> for Component {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self> {
+        if media_type(request.headers()).as_deref() != Some("application/wasm") {
+            return Err(Problem::media_type("application/wasm"));
+        }
+        read(request.into_body(), api.config.api.max_component_bytes).await.map(Self)
+    }
+}
+
+/// A stored JSON text, put into an answer as it is.
+pub fn raw(json: String) -> Result<Box<RawValue>> {
+    RawValue::from_string(json).map_err(|e| Problem::internal(format!("a stored JSON text cannot be read: {e}")))
+}
+
+/// Reads a stored JSON text.
+pub fn stored<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
+    serde_json::from_str(json).map_err(|e| Problem::internal(format!("a stored JSON text cannot be read: {e}")))
+}
+
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    kind.split(';').next().map(|kind| kind.trim().to_ascii_lowercase())
+}
+
+fn is_json(kind: &str) -> bool {
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+async fn read(mut body: Body, limit: usize) -> Result<Bytes> {
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Problem::too_large(limit));
+    }
+    let mut whole = Vec::new();
+    while let Some(frame) = tokio::time::timeout(SILENCE, body.frame()).await.map_err(|_| Problem::request_timeout())? {
+        let frame = frame.map_err(|_| Problem::validation("the body was cut off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if whole.len() + data.len() > limit {
+            return Err(Problem::too_large(limit));
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(whole.into())
+}
+
+/// Reads a body that must be an object: serde would take an array for a struct too.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first.is_some_and(|first| matches!(first, b'[')) {
+        return Err(Problem::validation("body: must be a JSON object"));
+    }
+    match axum::Json::from_bytes(bytes) {
+        Ok(axum::Json(value)) => Ok(value),
+        Err(rejection) => Err(Problem::validation(explain(&rejection))),
+    }
+}
+
+/// The reader's own words, with the field and the position.
+fn explain(rejection: &axum::extract::rejection::JsonRejection) -> String {
+    let source = std::error::Error::source(rejection);
+    source.map_or_else(|| rejection.body_text(), |e| format!("body: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Body {
+        #[serde(default)]
+        input: Option<Box<RawValue>>,
+        #[serde(default)]
+        count: u8,
+    }
+
+    fn refusal(text: &str) -> String {
+        format!("{:?}", parse::<Body>(text.as_bytes()).unwrap_err())
+    }
+
+    #[test]
+    fn an_input_keeps_its_exact_text() {
+        let text = r#"{"a": 9007199254740993, "b" : "\u0000\ud800", "a":1.0e2 }"#;
+        let body: Body = parse(format!("{{\"input\": {text} }}").as_bytes()).unwrap();
+        assert_eq!(body.input.unwrap().get(), text);
+        let empty: Body = parse(b" {} ").unwrap();
+        assert!(empty.input.is_none() && empty.count == 0);
+        let deep = format!("{{\"input\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(parse::<Body>(deep.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_refusal_names_the_field_and_the_position() {
+        assert!(refusal(r#"{"count": 300}"#).contains("count: invalid value"), "{}", refusal(r#"{"count": 300}"#));
+        assert!(refusal(r#"{"other": 1}"#).contains("unknown field `other`"));
+        assert!(refusal("{\"count\":\n 1,}").contains("line 2 column"));
+        assert!(refusal("{} {}").contains("line 1 column"));
+        for wrong in ["", "[]", "[null, 1]", "7", "{\"input\": \"\u{1}\"}", "{\"input\": nul}"] {
+            assert!(refusal(wrong).contains("body: "), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn media_types_are_compared_without_case_and_parameters() {
+        let kind = |text: &'static str| {
+            let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, header::HeaderValue::from_static(text))]);
+            is_json(&media_type(&headers).unwrap())
+        };
+        assert!(kind("Application/JSON; charset=utf-8") && kind("application/merge-patch+json"));
+        assert!(!kind("text/json") && !kind("application/jsonx") && !kind(""));
+    }
+}

@@ -1,0 +1,63 @@
+//! What surrounds every request: its id, its span, its end if it panics, and the rendering of problems.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use tracing::{Instrument, field};
+use uuid::Uuid;
+
+use super::Api;
+use super::error::Problem;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Answers a request inside its span. The span has the route's template, never the path or the query.
+pub async fn frame(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let request_id = Uuid::new_v4();
+    let route = request.extensions().get::<MatchedPath>().map_or("unknown", MatchedPath::as_str);
+    let span = tracing::info_span!(
+        "http.request",
+        request.id = %request_id,
+        http.method = %request.method(),
+        http.route = route,
+        tenant.id = field::Empty,
+    );
+    let answer = async move {
+        let clock = api.gateway.clock();
+        let start = clock.elapsed();
+        let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+        let response = answer.unwrap_or_else(|panic| Problem::internal(words(&*panic)).into_response());
+        let response = finish(response, request_id);
+        let duration_ms = clock.elapsed().saturating_sub(start).as_millis() as u64;
+        tracing::debug!(http.status = response.status().as_u16(), duration_ms, "answered");
+        response
+    };
+    answer.instrument(span).await
+}
+
+fn finish(mut response: Response, request_id: Uuid) -> Response {
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        let mut rendered = problem.render(request_id);
+        if let Some(allowed) = response.headers_mut().remove(header::ALLOW) {
+            rendered.headers_mut().insert(header::ALLOW, allowed);
+        }
+        response = rendered;
+    }
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Ok(id) = HeaderValue::from_str(&request_id.to_string()) {
+        headers.insert(REQUEST_ID, id);
+    }
+    response
+}
+
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("panic: {}", text.as_deref().unwrap_or("without words"))
+}

@@ -1,0 +1,108 @@
+//! `/v1/modules`: uploaded components, by the digest of their bytes.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::Api;
+use super::auth::Caller;
+use super::error::{Problem, Result};
+use super::extract::{Component, Json, Path, raw, stored};
+use super::name;
+use super::page::Page;
+use super::time::Time;
+use crate::store;
+
+#[derive(Serialize)]
+pub struct Module {
+    digest: String,
+    size_bytes: i32,
+    imports: Box<RawValue>,
+    activities: Vec<Activity>,
+    created_at: Time,
+}
+
+#[derive(Serialize)]
+struct Activity {
+    name: String,
+    summary: String,
+    input_schema: Option<Box<RawValue>>,
+    output_schema: Option<Box<RawValue>>,
+}
+
+/// An activity as it is stored. The schemas are JSON texts.
+#[derive(Deserialize)]
+struct Described {
+    name: String,
+    summary: String,
+    input_schema: Option<String>,
+    output_schema: Option<String>,
+}
+
+pub async fn upload(
+    State(api): State<Api>,
+    caller: Caller,
+    Component(bytes): Component,
+) -> Result<(StatusCode, Json<Module>)> {
+    let uploaded = api.registry.upload(&caller.tenant, bytes).await?;
+    let row = store::module::find(&api.store, &caller.tenant, &uploaded.digest).await?;
+    let row = row.ok_or_else(|| Problem::conflict("the module was deleted while it was uploaded: upload it again"))?;
+    let status = if uploaded.fresh { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(view(row)?)))
+}
+
+pub async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Page<Module>>> {
+    let rows = store::module::list(&api.store, &caller.tenant).await?;
+    Ok(Json(Page::whole(rows.into_iter().map(view).collect::<Result<_>>()?)))
+}
+
+pub async fn show(State(api): State<Api>, caller: Caller, Path(digest): Path<String>) -> Result<Json<Module>> {
+    let row = store::module::find(&api.store, &caller.tenant, &known(&digest)?).await?;
+    Ok(Json(view(row.ok_or_else(unknown)?)?))
+}
+
+pub async fn delete(State(api): State<Api>, caller: Caller, Path(digest): Path<String>) -> Result<StatusCode> {
+    match store::module::delete(&api.store, &caller.tenant, &known(&digest)?).await {
+        Ok(true) => Ok(StatusCode::NO_CONTENT),
+        Ok(false) => Err(unknown()),
+        Err(error) if error.violates("activity_versions_module") => {
+            Err(Problem::conflict("a version of an activity uses this module; versions, and what they use, are kept"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The names under which a module exports activities.
+pub fn exports(row: &store::module::Module) -> Result<Vec<String>> {
+    let described: Vec<Described> = stored(&row.activities)?;
+    Ok(described.into_iter().map(|activity| activity.name).collect())
+}
+
+fn known(digest: &str) -> Result<[u8; 32]> {
+    name::hash(digest).ok_or_else(unknown)
+}
+
+fn unknown() -> Problem {
+    Problem::not_found("module")
+}
+
+fn view(row: store::module::Module) -> Result<Module> {
+    let described: Vec<Described> = stored(&row.activities)?;
+    Ok(Module {
+        digest: name::hex(&row.digest),
+        size_bytes: row.size_bytes,
+        imports: raw(row.imports)?,
+        activities: described.into_iter().map(activity).collect::<Result<_>>()?,
+        created_at: row.created_at.into(),
+    })
+}
+
+fn activity(described: Described) -> Result<Activity> {
+    Ok(Activity {
+        name: described.name,
+        summary: described.summary,
+        input_schema: described.input_schema.map(raw).transpose()?,
+        output_schema: described.output_schema.map(raw).transpose()?,
+    })
+}

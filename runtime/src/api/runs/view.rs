@@ -1,0 +1,129 @@
+//! How runs, their attempts and their logs look.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::api::error::Result;
+use crate::api::extract::raw;
+use crate::api::name;
+use crate::api::time::Time;
+use crate::store::{self, run};
+
+/// What a start answers.
+#[derive(Serialize)]
+pub struct Started {
+    run_id: Uuid,
+    state: &'static str,
+    activity: String,
+    version: i32,
+    created_at: Time,
+}
+
+/// A run without its input and output, as lists show it.
+#[derive(Serialize)]
+pub struct Summary {
+    run_id: Uuid,
+    activity: String,
+    version: i32,
+    state: String,
+    failure: Option<Box<RawValue>>,
+    attempts: i32,
+    max_attempts: i32,
+    /// When it may start or start again; absent while it runs and when no time makes it due.
+    due_at: Option<Time>,
+    waiting_for: Option<WaitingFor>,
+    created_at: Time,
+    started_at: Option<Time>,
+    ended_at: Option<Time>,
+}
+
+#[derive(Serialize)]
+struct WaitingFor {
+    effect_id: String,
+}
+
+#[derive(Serialize)]
+pub struct Run {
+    #[serde(flatten)]
+    summary: Summary,
+    input: Box<RawValue>,
+    output: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+pub struct Attempt {
+    attempt: i32,
+    worker: String,
+    started_at: Time,
+    ended_at: Option<Time>,
+    outcome: Option<String>,
+    failure: Option<Box<RawValue>>,
+    peak_memory_bytes: Option<i64>,
+}
+
+#[derive(Serialize)]
+pub struct Log {
+    attempt: i32,
+    stream: String,
+    text: String,
+    truncated: bool,
+}
+
+impl Started {
+    pub fn new(run: run::NewRun, created_at: DateTime<Utc>) -> Self {
+        let run::NewRun { run_id, activity, version, .. } = run;
+        Self { run_id, state: "queued", activity, version, created_at: created_at.into() }
+    }
+}
+
+impl Run {
+    pub fn new(mut row: run::Run) -> Result<Self> {
+        let input = raw(std::mem::take(&mut row.input))?;
+        let output = row.output.take().map(raw).transpose()?;
+        Ok(Self { summary: Summary::new(row)?, input, output })
+    }
+}
+
+impl Summary {
+    pub fn new(row: run::Run) -> Result<Self> {
+        // While it runs, the row's time is the end of its lease, which is nothing to its owner.
+        let due_at = row.due_at.filter(|_| row.state != "running");
+        let waiting = row.waiting_effect.filter(|_| row.state == "waiting");
+        Ok(Self {
+            run_id: row.run_id,
+            activity: row.activity,
+            version: row.version,
+            state: row.state,
+            failure: row.failure.map(raw).transpose()?,
+            attempts: row.attempts,
+            max_attempts: row.max_attempts,
+            due_at: due_at.map(Time::from),
+            waiting_for: waiting.map(|id| WaitingFor { effect_id: name::hex(&id) }),
+            created_at: row.created_at.into(),
+            started_at: row.started_at.map(Time::from),
+            ended_at: row.ended_at.map(Time::from),
+        })
+    }
+}
+
+impl Attempt {
+    pub fn new(row: run::Attempt) -> Result<Self> {
+        Ok(Self {
+            attempt: row.attempt,
+            worker: row.worker,
+            started_at: row.started_at.into(),
+            ended_at: row.ended_at.map(Time::from),
+            outcome: row.outcome,
+            failure: row.failure.map(raw).transpose()?,
+            peak_memory_bytes: row.peak_memory_bytes,
+        })
+    }
+}
+
+impl From<store::log::Log> for Log {
+    fn from(row: store::log::Log) -> Self {
+        Self { attempt: row.attempt, stream: row.stream, text: row.text, truncated: row.truncated }
+    }
+}

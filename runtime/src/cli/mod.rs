@@ -1,0 +1,141 @@
+//! The command line: one file per command. A command either runs a part of a fleet (`up`, `serve`, `worker`, `migrate`) or asks
+//! a server over HTTP like any other client; the latter must never reach around the API to the database.
+//!
+//! Exit codes: 0 done, 1 it failed, or the run did, 2 usage, 3 the server cannot be reached.
+
+mod client;
+mod demo;
+mod deploy;
+mod effects;
+mod failure;
+mod log;
+mod migrate;
+mod output;
+mod provider;
+mod runs;
+mod secret;
+mod seed;
+mod serve;
+mod settings;
+mod signals;
+mod start;
+mod table;
+mod tenant;
+mod token;
+mod up;
+mod worker;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use output::Output;
+
+/// Runs WebAssembly activities whose side effects happen once.
+#[derive(Debug, Parser)]
+#[command(name = "deedbox", version, propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct Global {
+    /// Print JSON for programs instead of text for people.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    log: log::Settings,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start everything on this machine: PostgreSQL, API and worker.
+    Up(up::Up),
+    /// Start the API only, on a fleet's database.
+    Serve(serve::Serve),
+    /// Start a worker only, on a fleet's database.
+    Worker(worker::Worker),
+    /// Bring a database's schema up to this version.
+    Migrate(migrate::Migrate),
+    /// Upload a component and deploy its activities.
+    Deploy(deploy::Deploy),
+    /// Start a run of an activity.
+    Start(start::Start),
+    /// Look at runs.
+    Runs(runs::Runs),
+    /// Look at effects, the ledger's entries.
+    Effects(effects::Effects),
+    /// Manage the credentials for providers.
+    Secret(secret::Secret),
+    /// Manage tenants; needs an admin token.
+    Tenant(tenant::Tenant),
+    /// Manage a tenant's tokens; needs an admin token.
+    Token(token::Token),
+    /// Look at the known providers.
+    Provider(provider::Provider),
+    /// Kill a worker in the middle of a charge and see that it was charged once.
+    Demo(demo::Demo),
+}
+
+impl Cli {
+    /// Runs the command and says how it ended.
+    pub async fn run(self) -> ExitCode {
+        let output = Output::new(self.global.json);
+        let result = match log::start(&self.global.log) {
+            Ok(()) => self.command.run(&output).await,
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failure::report(&error, &output),
+        }
+    }
+}
+
+impl Command {
+    async fn run(self, output: &Output) -> anyhow::Result<()> {
+        match self {
+            Self::Up(command) => command.run(output).await,
+            Self::Serve(command) => command.run(output).await,
+            Self::Worker(command) => command.run(output).await,
+            Self::Migrate(command) => command.run(output).await,
+            Self::Deploy(command) => command.run(output).await,
+            Self::Start(command) => command.run(output).await,
+            Self::Runs(command) => command.run(output).await,
+            Self::Effects(command) => command.run(output).await,
+            Self::Secret(command) => command.run(output).await,
+            Self::Tenant(command) => command.run(output).await,
+            Self::Token(command) => command.run(output).await,
+            Self::Provider(command) => command.run(output).await,
+            Self::Demo(command) => command.run(output).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn lists_are_the_default_of_their_commands() {
+        for words in [["deedbox", "runs"], ["deedbox", "effects"]] {
+            assert!(Cli::try_parse_from(words).is_ok(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn global_flags_and_the_server_may_stand_after_the_last_word() {
+        let words =
+            ["deedbox", "runs", "show", "0190b1c2-0000-7000-8000-000000000001", "--json", "--url", "http://h:1"];
+        assert!(Cli::try_parse_from(words).is_ok_and(|cli| cli.global.json));
+    }
+}

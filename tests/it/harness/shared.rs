@@ -1,0 +1,48 @@
+//! What all tests of the process share: a master key, and a directory of compiled code, so that each guest is compiled once.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use deedbox::gateway::vault::MasterKey;
+use deedbox::store;
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+use super::{Database, component, config, node};
+
+static DIR: OnceLock<TempDir> = OnceLock::new();
+static COMPILED: OnceCell<()> = OnceCell::const_new();
+
+/// The key of every node that the harness opens.
+pub fn master_key_file() -> PathBuf {
+    let path = dir().join("master.key");
+    MasterKey::read_or_create(&path).unwrap();
+    path
+}
+
+pub fn cache_dir() -> PathBuf {
+    dir().join("cache")
+}
+
+/// Leaves the guests' compiled code in the cache.
+pub async fn compile_guests_once(database: &Database) {
+    COMPILED
+        .get_or_init(|| async {
+            let node = node(database, "compiler", config(), deedbox::probe::none());
+            store::tenant::create(node.store(), "compiler").await.unwrap();
+            for name in ["charge_once.wasm", "deedbox_test_guests.wasm"] {
+                node.registry().upload("compiler", component(name).into()).await.unwrap();
+            }
+        })
+        .await;
+}
+
+fn dir() -> PathBuf {
+    DIR.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap();
+        MasterKey::read_or_create(&dir.path().join("master.key")).unwrap();
+        dir
+    })
+    .path()
+    .to_owned()
+}
