@@ -1,5 +1,7 @@
 //! Derivation of keys.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run must stop at once")]
+
 use criterion::{Criterion, criterion_group, criterion_main};
 use deedbox::key::{self, Identity, ProviderAccount, Rendering};
 use uuid::Uuid;

@@ -1,5 +1,7 @@
 //! Claim and settle of one effect, durable: the least that the ledger costs.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run must stop at once")]
+
 mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +51,8 @@ async fn claim_and_settle(store: &Store, lease: &store::lease::Lease, number: u6
         on_unknown: OnUnknown::Ask,
     };
     let Claimed::Won(known) = store::effect::claim(store, claim).await.unwrap() else { panic!("not won") };
-    let answer = Answer { status: 201, headers: "[]".to_owned(), body: Some(vec![b'x'; 256]), source: "original".to_owned() };
+    let answer =
+        Answer { status: 201, headers: "[]".to_owned(), body: Some(vec![b'x'; 256]), source: "original".to_owned() };
     let settlement = Settlement {
         tenant: TENANT.to_owned(),
         effect_id,

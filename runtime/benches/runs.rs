@@ -1,6 +1,7 @@
 //! Whole runs with one effect each, from the start to the recorded end, with a provider on loopback: at 1, 32 and 128 at
 //! once. Prints runs per second, p50 and p99, and what one run costs PostgreSQL. The worker does all it does in production.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run must stop at once")]
 #![allow(clippy::print_stdout, reason = "its report is its purpose")]
 
 mod common;

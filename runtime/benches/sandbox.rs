@@ -1,5 +1,7 @@
 //! Instantiation and call of a compiled component, without a database statement in between.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run must stop at once")]
+
 mod common;
 
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 //!
 //! Modules in reading order, from the outside in; each uses only those below it.
 
+pub mod cli;
+
 pub mod node;
 
 pub mod api;

@@ -85,7 +85,14 @@ async fn all_sends_of_an_effect_carry_one_key_and_no_other_effect_has_it() {
 }
 
 async fn keys(world: &World) -> Vec<String> {
-    world.books.arrivals().await.unwrap().into_iter().map(|arrival| arrival.key.expect("every send has a key")).collect()
+    world
+        .books
+        .arrivals()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|arrival| arrival.key.expect("every send has a key"))
+        .collect()
 }
 
 /// F-B05.
@@ -287,7 +294,9 @@ async fn an_answer_in_flight_leaves_the_effect_claimed_under_its_key() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_whole_answer_is_had_again_where_that_is_safe_and_its_status_is_kept_where_not() {
-    for (world, profile, second) in [(World::keyed().await, "stripe", "sent"), (World::keyless().await, "keyless", "replayed")] {
+    for (world, profile, second) in
+        [(World::keyed().await, "stripe", "sent"), (World::keyless().await, "keyless", "replayed")]
+    {
         world.deploy("send", profile, json!({})).await;
         world.script(&[Behaviour::LyingLength]).await;
         let call = named(&world.charges(), "cut");
@@ -311,6 +320,10 @@ async fn an_endless_answer_is_cut_at_the_cap_and_the_effect_is_done() {
     world.work().await;
     let output = world.output(run).await;
     assert_eq!(output[0]["error"], "response-too-large", "{output}");
-    assert_eq!((output[1]["source"].as_str(), output[1]["not_kept"].as_bool()), (Some("replayed"), Some(true)), "{output}");
+    assert_eq!(
+        (output[1]["source"].as_str(), output[1]["not_kept"].as_bool()),
+        (Some("replayed"), Some(true)),
+        "{output}"
+    );
     assert_eq!(world.books.arrivals().await.unwrap().len(), 1);
 }

@@ -85,9 +85,12 @@ async fn a_secret_in_the_query_is_in_no_error_log_or_table() {
     let origins = [nobody, tls, nowhere, world.origin()];
     let mut policy = policy("in-query");
     policy["egress"] = json!({ "allow": origins });
-    policy["providers"] = origins.iter().map(|o| (o.clone(), json!("in-query"))).collect::<serde_json::Map<_, _>>().into();
+    policy["providers"] =
+        origins.iter().map(|o| (o.clone(), json!("in-query"))).collect::<serde_json::Map<_, _>>().into();
     world.deploy("send", "in-query", policy).await;
-    world.script(&[Behaviour::HoldBeforeApply, Behaviour::LyingLength, Behaviour::CutAfterApply, Behaviour::Normal]).await;
+    world
+        .script(&[Behaviour::HoldBeforeApply, Behaviour::LyingLength, Behaviour::CutAfterApply, Behaviour::Normal])
+        .await;
     let mut calls: Vec<Value> = origins[..3].iter().map(|origin| call(&format!("{origin}/x"))).collect();
     for name in ["slow", "lying", "cut", "good"] {
         let mut call = call(&world.charges());

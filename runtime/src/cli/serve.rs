@@ -24,7 +24,7 @@ impl Serve {
         let listener = settings::listen(&self.listen).await?;
         let address = listener.local_addr()?;
         let node = Node::open(self.fleet.node()?)?;
-        node.store().ping().await?;
+        node.store().check_schema().await?;
         output
             .show(&json!({ "address": format!("http://{address}") }), |_| format!("listening on http://{address}"))?;
         let served = node.serve(listener, stop).await;

@@ -21,7 +21,7 @@ impl Worker {
         let settings = self.fleet.node()?;
         let name = settings.name.clone();
         let node = Node::open(settings)?;
-        node.store().ping().await?;
+        node.store().check_schema().await?;
         output.show(&json!({ "worker": name }), |_| format!("working as {name}"))?;
         node.work(stop).await;
         node.close().await;

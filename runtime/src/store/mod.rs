@@ -49,6 +49,8 @@ pub enum Error {
         "the database was made by a newer version of Deedbox (migration {0} is unknown here): install that version or a newer one"
     )]
     NewerSchema(i64),
+    #[error("the database's schema is not that of this version: run `deedbox migrate` against it")]
+    NotMigrated,
     #[error("the schema could not be migrated: {0}")]
     Migration(#[source] sqlx::migrate::MigrateError),
     #[error("a stored value cannot be read: {0}")]
@@ -102,6 +104,26 @@ impl Store {
             Err(sqlx::migrate::MigrateError::VersionMissing(version)) => Err(Error::NewerSchema(version)),
             Err(sqlx::migrate::MigrateError::Execute(error)) => Err(Error::Unavailable(error)),
             Err(error) => Err(Error::Migration(error)),
+        }
+    }
+
+    /// Succeeds when the database answers and its schema is this version's.
+    pub async fn check_schema(&self) -> Result<()> {
+        self.ping().await?;
+        // Not checked when it is compiled: the table is sqlx's own.
+        let there: bool =
+            sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null").fetch_one(&self.pool).await?;
+        if !there {
+            return Err(Error::NotMigrated);
+        }
+        let applied: Vec<i64> =
+            sqlx::query_scalar("select version from _sqlx_migrations where success").fetch_all(&self.pool).await?;
+        if MIGRATIONS.iter().any(|migration| !applied.contains(&migration.version)) {
+            return Err(Error::NotMigrated);
+        }
+        match applied.into_iter().find(|version| !MIGRATIONS.version_exists(*version)) {
+            Some(newer) => Err(Error::NewerSchema(newer)),
+            None => Ok(()),
         }
     }
 
