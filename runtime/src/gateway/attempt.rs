@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::Gateway;
 use super::provider::{Profile, UNLISTED};
 use super::request::{Error, Options, Refusal, Request, Response, Stop};
-use super::slots::{Ambiguous, End, Slots};
+use super::slots::{Ambiguous, Slots};
 use super::{egress, flow, request};
 use crate::key::{self, InvalidName, Key};
 use crate::policy::{Origin, Policy};
@@ -148,10 +148,10 @@ impl Attempt {
             return self.spawn(flow::read(self.clone(), call)).await;
         }
         let digest = call.digest();
-        let Some(slot) = call.slot() else { return self.spawn(flow::effect(self.clone(), call, digest, 0)).await };
+        let Some(slot) = call.slot() else { return self.spawn(flow::effect(self.clone(), call, digest, 0)).await.0 };
         let ordinal = lock(&self.slots).begin(&slot, digest).map_err(|why| ambiguous(&slot, why))?;
-        let result = self.spawn(flow::effect(self.clone(), call, digest, ordinal)).await;
-        lock(&self.slots).end(&slot, end_of(&result));
+        let (result, end) = self.spawn(flow::effect(self.clone(), call, digest, ordinal)).await;
+        lock(&self.slots).end(&slot, end);
         result
     }
 
@@ -182,9 +182,10 @@ impl Attempt {
     }
 
     /// Runs a call in a task of its own: a guest that goes away cannot lose what it has begun.
-    async fn spawn<F>(&self, call: F) -> Result<Response, Error>
+    async fn spawn<F>(&self, call: F) -> F::Output
     where
-        F: Future<Output = Result<Response, Error>> + Send + 'static,
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
     {
         match self.tasks.spawn(call).await {
             Ok(result) => result,
@@ -199,18 +200,6 @@ struct Place(Arc<Attempt>);
 impl Drop for Place {
     fn drop(&mut self) {
         self.0.open_sends.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-fn end_of(result: &Result<Response, Error>) -> End {
-    match result {
-        Ok(response) => match response.status {
-            401 | 407 | 425 | 429 => End::Released,
-            408 | 500.. => End::Open,
-            _ => End::Handed,
-        },
-        Err(Error::Refused(Refusal::Unreachable(_))) => End::Released,
-        Err(_) => End::Open,
     }
 }
 

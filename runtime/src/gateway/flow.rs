@@ -4,15 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::HeaderMap;
 
 use super::attempt::{Attempt, lock};
 use super::egress::Target;
 use super::provider::{Carrier, Profile};
-use super::request::{Checked, Error, Identity, Options, Refusal, Response, Source, Stop};
+use super::request::{Checked, Error, Identity, Options, Refusal, Response, Stop};
+use super::slots::End;
 use super::transport::{Body, Bounds, Outgoing, Sent};
-use super::{digest, vault};
+use super::{answer, digest, vault};
 use crate::config::ms;
 use crate::effect::{self, After, Found, Holder, Learned, OnUnknown, Resend, State, Statuses, Step};
 use crate::key::{self, EffectId, ProviderAccount};
@@ -26,18 +25,6 @@ const IN_FLIGHT_POLL: Duration = Duration::from_millis(50);
 /// How long a settlement is tried again while the database cannot be reached. After that the effect stays claimed and is
 /// an unknown outcome for whoever meets it.
 const SETTLE_FOR: Duration = Duration::from_secs(60);
-
-/// The answer's headers that are recorded. Cookies and credentials never are.
-const KEPT_HEADERS: [&str; 8] = [
-    "content-type",
-    "content-language",
-    "etag",
-    "last-modified",
-    "location",
-    "retry-after",
-    "request-id",
-    "x-request-id",
-];
 
 /// A checked call with the provider it goes to.
 pub struct Call {
@@ -64,13 +51,19 @@ pub async fn read(attempt: Arc<Attempt>, call: Call) -> Result<Response, Error> 
     let flow = Flow { attempt: &attempt, call: &call, effect_id: None };
     let outgoing = flow.outgoing(None).await?;
     match flow.transmit(outgoing, flow.attempt.lease.deadline()).await {
-        Sent::Answer { status, headers, body: Body::Whole(body) } => Ok(flow.sent(status, &headers, body)),
-        other => Err(flow.refusal(&other).into()),
+        Sent::Answer { status, headers, body: Body::Whole(body) } => Ok(answer::sent(status, &headers, body, None)),
+        other => Err(answer::refusal(&other, attempt.gateway.config.max_response_bytes).into()),
     }
 }
 
-/// A call that changes the world: claimed before its first byte leaves, or answered from the ledger.
-pub async fn effect(attempt: Arc<Attempt>, call: Call, digest: [u8; 32], ordinal: u32) -> Result<Response, Error> {
+/// A call that changes the world: claimed before its first byte leaves, or answered from the ledger. Tells also how it ended
+/// for the place that it was counted at.
+pub async fn effect(
+    attempt: Arc<Attempt>,
+    call: Call,
+    digest: [u8; 32],
+    ordinal: u32,
+) -> (Result<Response, Error>, End) {
     let account = attempt.policy.credentials.get(&call.profile.name).map_or("", |c| c.account.as_str()).to_owned();
     let provider = ProviderAccount { profile: &call.profile.name, account: &account };
     let slot = call.slot().unwrap_or_default();
@@ -85,9 +78,24 @@ pub async fn effect(attempt: Arc<Attempt>, call: Call, digest: [u8; 32], ordinal
     let flow = Flow { attempt: &attempt, call: &call, effect_id: Some(effect_id) };
     let claim = flow.claim(effect_id, identity, &account, digest);
     // Before the claim: a credential that is missing must leave nothing behind in the ledger.
-    flow.outgoing(None).await?;
-    flow.meet(claim).await
+    if let Err(error) = flow.outgoing(None).await {
+        return (Err(error), End::Released);
+    }
+    match flow.meet(claim).await {
+        Ok((result, state)) => {
+            let end = match (&result, state) {
+                (Ok(_), State::Completed) => End::Handed,
+                (_, State::Released) => End::Released,
+                _ => End::Open,
+            };
+            (result, end)
+        }
+        Err(error) => (Err(error), End::Open),
+    }
 }
+
+/// What the guest gets, and the state that the effect is in.
+type Met = (Result<Response, Error>, State);
 
 struct Flow<'a> {
     attempt: &'a Arc<Attempt>,
@@ -139,7 +147,7 @@ impl Flow<'_> {
     }
 
     /// Claims, or does what the ledger's state of the effect asks for.
-    async fn meet(&self, claim: Claim) -> Result<Response, Error> {
+    async fn meet(&self, claim: Claim) -> Result<Met, Error> {
         let gateway = &self.attempt.gateway;
         let give_up = gateway.clock.elapsed() + ms(gateway.config.in_flight_wait_ms);
         gateway.probe.reach(Point::BeforeClaim).await;
@@ -153,7 +161,7 @@ impl Flow<'_> {
                 Claimed::Found(known) => known,
             };
             match effect::meet(&self.found(&known, &claim)) {
-                Step::Replay => return self.replay(&known),
+                Step::Replay => return Ok((answer::replay(&known, self.effect_id), State::Completed)),
                 Step::Mismatch => return Err(mismatch(&claim.identity).into()),
                 Step::Claim => {}
                 Step::InFlight if gateway.clock.elapsed() < give_up => tokio::time::sleep(IN_FLIGHT_POLL).await,
@@ -221,7 +229,7 @@ impl Flow<'_> {
         Ok(())
     }
 
-    async fn send_and_settle(&self, held: Held) -> Result<Response, Error> {
+    async fn send_and_settle(&self, held: Held) -> Result<Met, Error> {
         let gateway = &self.attempt.gateway;
         let opened = Opened::new(self.attempt, held.effect_id);
         gateway.probe.reach(Point::AfterClaim).await;
@@ -244,7 +252,7 @@ impl Flow<'_> {
             return Err(self.came_late(&settlement, &sent).await?.into());
         }
         match after {
-            After::Show => self.show(sent, learned),
+            After::Show => Ok((self.show(sent, learned), state)),
             After::Wait => Err(Stop::Suspended(EffectId(held.effect_id)).into()),
             After::Tell => Err(unknown_outcome().into()),
         }
@@ -326,7 +334,7 @@ impl Flow<'_> {
                     Body::Whole(bytes) if bytes.len() <= config.max_kept_body_bytes => Some(bytes.to_vec()),
                     _ => None,
                 };
-                let headers = kept(headers);
+                let headers = answer::kept(headers);
                 (
                     Some(i32::from(*status)),
                     Some(Answer { status: i32::from(*status), headers, body, source: "original".to_owned() }),
@@ -367,7 +375,7 @@ impl Flow<'_> {
         let Sent::Answer { status: 200..=399, headers, .. } = sent else { return Ok(Stop::LeaseOver) };
         let answer = settlement.answer.clone().unwrap_or_else(|| Answer {
             status: settlement.status.unwrap_or_default(),
-            headers: kept(headers),
+            headers: answer::kept(headers),
             body: None,
             source: "original".to_owned(),
         });
@@ -384,50 +392,11 @@ impl Flow<'_> {
     fn show(&self, sent: Sent, learned: Learned) -> Result<Response, Error> {
         match sent {
             _ if learned == Learned::InFlight => Err(Refusal::InFlight.into()),
-            Sent::Answer { status, headers, body: Body::Whole(body) } => Ok(self.sent(status, &headers, body)),
-            other => Err(self.refusal(&other).into()),
-        }
-    }
-
-    fn sent(&self, status: u16, headers: &HeaderMap, body: Bytes) -> Response {
-        let headers = headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));
-        Response {
-            status,
-            headers: headers.filter(|(name, _)| name != "set-cookie").collect(),
-            body: Some(body),
-            source: Source::Sent,
-            effect_id: self.effect_id,
-        }
-    }
-
-    fn refusal(&self, sent: &Sent) -> Refusal {
-        match sent {
-            Sent::Nothing(why) => Refusal::Unreachable(why.clone()),
-            Sent::TimedOut => Refusal::TimedOut,
-            Sent::Lost(why) => Refusal::ConnectionLost(why.clone()),
-            Sent::Answer { body: Body::TooLarge, .. } => {
-                Refusal::ResponseTooLarge(self.attempt.gateway.config.max_response_bytes as u64)
+            Sent::Answer { status, headers, body: Body::Whole(body) } => {
+                Ok(answer::sent(status, &headers, body, self.effect_id))
             }
-            Sent::Answer { .. } => Refusal::ConnectionLost("the answer broke off in the middle of its body".to_owned()),
+            other => Err(answer::refusal(&other, self.attempt.gateway.config.max_response_bytes).into()),
         }
-    }
-
-    fn replay(&self, known: &Known) -> Result<Response, Error> {
-        let corrupt = |what: &str| Error::from(store::Error::Corrupt(what.to_owned()));
-        let answer = known.answer.as_ref().ok_or_else(|| corrupt("a completed effect has no answer"))?;
-        let headers: Vec<(String, String)> =
-            serde_json::from_str(&answer.headers).map_err(|_| corrupt("the recorded headers of an answer"))?;
-        Ok(Response {
-            status: u16::try_from(answer.status).map_err(|_| corrupt("the recorded status of an answer"))?,
-            headers: headers.into_iter().map(|(name, value)| (name, value.into_bytes())).collect(),
-            body: answer.body.clone().map(Bytes::from),
-            source: match answer.source.as_str() {
-                "looked-up" => Source::LookedUp,
-                "supplied" => Source::Supplied,
-                _ => Source::Replayed,
-            },
-            effect_id: self.effect_id,
-        })
     }
 }
 
@@ -463,12 +432,4 @@ fn mismatch(identity: &str) -> Refusal {
 
 fn unknown_outcome() -> Refusal {
     Refusal::OutcomeUnknown("the effect may have happened, and this call must not send it again".to_owned())
-}
-
-fn kept(headers: &HeaderMap) -> String {
-    let keep = headers.iter().filter(|(name, _)| KEPT_HEADERS.contains(&name.as_str()));
-    let pairs: Vec<(&str, String)> = keep
-        .map(|(name, value)| (name.as_str(), store::storable(&String::from_utf8_lossy(value.as_bytes()))))
-        .collect();
-    serde_json::to_string(&pairs).unwrap_or_else(|_| "[]".to_owned())
 }

@@ -19,6 +19,7 @@ pub struct Descriptor {
 
 /// Calls `describe`; the error says in words what went wrong.
 pub async fn describe(engine: &Engine, module: &Module) -> Result<Vec<Descriptor>, String> {
+    let _place = engine.describing.acquire().await.map_err(|e| e.to_string())?;
     let deadline = Instant::now() + ms(engine.config.describe_timeout_ms);
     let memory_bytes = engine.config.default_memory_bytes;
     let mut store = new_store(engine, Setting { memory_bytes, deadline, random_seed: Some([0; 32]), run: None });

@@ -16,12 +16,16 @@ const CORE_INSTANCES: u32 = 16;
 const MEMORIES: u32 = 2;
 const TABLES: u32 = 8;
 
+/// Places of their own for `describe` at uploads, so that uploads and attempts do not wait for each other.
+const DESCRIBING: usize = 2;
+
 /// wasmtime, with the places for instances.
 pub struct Engine {
     pub(super) wasmtime: wasmtime::Engine,
     linker: Linker<Guest>,
     pub(super) config: HostConfig,
     instances: Arc<Semaphore>,
+    pub(super) describing: Semaphore,
     ticking: Arc<AtomicBool>,
 }
 
@@ -51,7 +55,7 @@ impl Engine {
         let ticking = Arc::new(AtomicBool::new(true));
         tick(wasmtime.weak(), ticking.clone(), config.epoch_ms);
         let instances = Arc::new(Semaphore::new(config.max_instances as usize));
-        Ok(Arc::new(Self { wasmtime, linker, config, instances, ticking }))
+        Ok(Arc::new(Self { wasmtime, linker, config, instances, describing: Semaphore::new(DESCRIBING), ticking }))
     }
 
     /// The engine that compiles and loads components.
@@ -82,8 +86,7 @@ impl Drop for Engine {
 
 fn engine_config(config: &HostConfig) -> Config {
     let memory = usize::try_from(config.max_memory_bytes).unwrap_or(usize::MAX);
-    // One place more than attempts: `describe` at upload has its own.
-    let components = config.max_instances + 1;
+    let components = config.max_instances + DESCRIBING as u32;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(components)
         .total_core_instances(components * CORE_INSTANCES)

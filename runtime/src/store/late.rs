@@ -29,7 +29,8 @@ pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Hold
     let Ok(next) = transition(Some(state), event) else { return Ok(false) };
     sqlx::query!(
         "update effects
-         set state = $3, doubled = doubled or $4, settled_at = deedbox_now(),
+         set state = $3, doubled = doubled or $4,
+             settled_at = case when state = 'completed' then settled_at else deedbox_now() end,
              status = coalesce(status, $5), headers = coalesce(headers, $6), body = case when status is null then $7 else body end,
              source = coalesce(source, $8)
          where tenant = $1 and effect_id = $2",

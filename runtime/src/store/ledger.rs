@@ -19,6 +19,8 @@ pub struct Entry {
     pub account: String,
     pub method: String,
     pub url: String,
+    /// Of the request: method, URL, named headers and body.
+    pub digest: Vec<u8>,
     pub wire_key: Option<String>,
     /// The run that claimed it first.
     pub run_id: Uuid,
@@ -44,8 +46,8 @@ pub struct Filter {
 pub async fn find(store: &Store, tenant: &str, effect_id: &[u8]) -> Result<Option<Entry>> {
     let row = sqlx::query_as!(
         Entry,
-        "select effect_id, keying, identity, state, provider, account, method, url, wire_key, run_id, on_unknown, source,
-                status, doubled, first_sent_at, last_sent_at, settled_at
+        "select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
+                source, status, doubled, first_sent_at, last_sent_at, settled_at
          from effects where tenant = $1 and effect_id = $2",
         tenant,
         effect_id
@@ -58,8 +60,8 @@ pub async fn list(store: &Store, tenant: &str, filter: &Filter) -> Result<Vec<En
     let (after_time, after_id) = filter.after.clone().unzip();
     let rows = sqlx::query_as!(
         Entry,
-        "select effect_id, keying, identity, state, provider, account, method, url, wire_key, run_id, on_unknown, source,
-                status, doubled, first_sent_at, last_sent_at, settled_at
+        "select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
+                source, status, doubled, first_sent_at, last_sent_at, settled_at
          from effects
          where tenant = $1
            and ($2::text is null or state = $2)
@@ -81,8 +83,8 @@ pub async fn list_of_run(store: &Store, tenant: &str, run_id: Uuid, filter: &Fil
     let (after_time, after_id) = filter.after.clone().unzip();
     let rows = sqlx::query_as!(
         Entry,
-        "select effect_id, keying, identity, state, provider, account, method, url, wire_key, run_id, on_unknown, source,
-                status, doubled, first_sent_at, last_sent_at, settled_at
+        "select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
+                source, status, doubled, first_sent_at, last_sent_at, settled_at
          from effects
          where tenant = $1
            and effect_id in (select s.effect_id from sends s where s.tenant = $1 and s.run_id = $2)
