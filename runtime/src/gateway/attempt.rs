@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::Gateway;
@@ -187,7 +188,7 @@ impl Attempt {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match self.tasks.spawn(call).await {
+        match self.tasks.spawn(call.in_current_span()).await {
             Ok(result) => result,
             Err(failed) => std::panic::resume_unwind(failed.into_panic()),
         }

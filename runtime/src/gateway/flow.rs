@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-
 use super::attempt::{Attempt, lock};
 use super::egress::Target;
 use super::provider::{Carrier, Profile};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::Worker;
 use super::finish;
@@ -24,6 +25,11 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 impl Worker {
     /// Runs the attempt and records its end. Gives up silently when the lease is over: whoever took over records more.
     pub(super) async fn attempt(&self, leased: Leased, deadline: Duration) {
+        let span = tracing::info_span!("attempt", tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt);
+        self.attempt_in_span(leased, deadline).instrument(span).await;
+    }
+
+    async fn attempt_in_span(&self, leased: Leased, deadline: Duration) {
         let record = store::lease::Lease { tenant: leased.tenant.clone(), run_id: leased.run_id, token: leased.token };
         let lease = Lease::new(record, deadline);
         let _held = self.leases.hold(lease.clone());
@@ -86,7 +92,7 @@ impl Worker {
             };
             let kept = store::log::append(&self.store, &leased.tenant, leased.run_id, leased.token, &log).await;
             if let Err(error) = kept {
-                tracing::warn!(tenant.id = leased.tenant, run.id = %leased.run_id, error = %error, "a log is lost");
+                tracing::warn!(error = %error, "a log is lost");
             }
         }
     }
@@ -97,14 +103,10 @@ impl Worker {
         let mut pause = RETRY_PAUSE;
         loop {
             match store::lease::finish(&self.store, finish.clone()).await {
-                Ok(true) => {
-                    return tracing::debug!(tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt, outcome = finish.outcome, "attempt ended");
-                }
-                Ok(false) => {
-                    return tracing::info!(tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt, "the lease was over before the attempt could be recorded");
-                }
+                Ok(true) => return tracing::debug!(outcome = finish.outcome, "attempt ended"),
+                Ok(false) => return tracing::info!("the lease was over before the attempt could be recorded"),
                 Err(error) if self.gateway.clock().elapsed() >= lease.deadline() => {
-                    return tracing::error!(tenant.id = leased.tenant, run.id = %leased.run_id, error = %error, "the attempt could not be recorded");
+                    return tracing::error!(error = %error, "the attempt could not be recorded");
                 }
                 Err(_) => tokio::time::sleep(pause).await,
             }

@@ -1,9 +1,8 @@
 //! The leases that this worker holds: renewed in one statement for all, and given up in time when that fails.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::config::{WorkerConfig, ms};
@@ -41,10 +40,16 @@ impl Leases {
         let mut pause = normal;
         loop {
             tokio::time::sleep(pause).await;
-            pause = match self.renew(store).await {
-                Ok(()) => normal,
-                Err(error) => {
+            // A try and a pause together stay within the margin below, so that no lease can end between two looks.
+            let patience = ms(self.ttl_ms / 10);
+            pause = match tokio::time::timeout(patience, self.renew(store)).await {
+                Ok(Ok(())) => normal,
+                Ok(Err(error)) => {
                     tracing::warn!(error = %error, "leases could not be renewed; it is tried again");
+                    hurried
+                }
+                Err(_) => {
+                    tracing::warn!("leases could not be renewed in time; it is tried again");
                     hurried
                 }
             };
@@ -58,10 +63,8 @@ impl Leases {
             return Ok(());
         }
         let deadline = self.clock.elapsed() + ms(self.ttl_ms);
-        let patience = ms(self.ttl_ms / 4);
-        let renewal = tokio::time::timeout(patience, store::lease::renew(store, &asked, self.ttl_ms)).await;
-        let Ok(renewed) = renewal else { return Ok(()) };
-        let renewed: std::collections::HashSet<_> = renewed?.into_iter().collect();
+        let renewed = store::lease::renew(store, &asked, self.ttl_ms).await?;
+        let renewed: HashSet<_> = renewed.into_iter().collect();
         let held = self.lock();
         for record in asked {
             match held.get(&record) {
@@ -75,7 +78,7 @@ impl Leases {
 
     /// A worker that cannot renew must have stopped its guests before another may take over.
     fn give_up_in_time(&self) {
-        let margin = Duration::from_millis(self.ttl_ms / 10);
+        let margin = ms(self.ttl_ms / 5);
         let now = self.clock.elapsed();
         let held = self.lock();
         held.values().filter(|lease| now + margin >= lease.deadline()).for_each(|lease| lease.end());
