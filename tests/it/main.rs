@@ -5,6 +5,12 @@
 mod harness;
 
 mod bindings;
+mod crash_matrix;
+mod crash_process;
+mod effect_model;
+mod effect_states;
 mod effects;
 mod egress;
+mod keys;
 mod secrets;
+mod tidy;

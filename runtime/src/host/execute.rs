@@ -1,6 +1,7 @@
 //! One attempt: instantiate, call, end. Bounded in time from the first instruction of instantiation on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use wasmtime::{Store, UpdateDeadline};
@@ -10,6 +11,9 @@ use super::guest::{Guest, RunInfo, Setting};
 use super::outcome::{self, Outcome};
 use super::stdio::Captured;
 use crate::gateway::Attempt;
+
+/// How long a guest that computes rests at every epoch.
+const BREATH: Duration = Duration::from_millis(1);
 
 /// What one attempt is to run.
 #[derive(Debug)]
@@ -75,7 +79,9 @@ pub fn new_store(engine: &Engine, setting: Setting) -> Store<Guest> {
     store.epoch_deadline_callback(|context| {
         let guest = context.data();
         let over = guest.is_stopping() || Instant::now() >= guest.deadline;
-        Ok(if over { UpdateDeadline::Interrupt } else { UpdateDeadline::Yield(1) })
+        // A bare yield would keep the thread busy: sockets and timers of the whole process would wait for a pause.
+        let breath = || Box::pin(tokio::time::sleep(BREATH));
+        Ok(if over { UpdateDeadline::Interrupt } else { UpdateDeadline::YieldCustom(1, breath()) })
     });
     store
 }

@@ -74,12 +74,16 @@ impl Registry {
             return Ok(Uploaded { digest, fresh: false });
         }
         compile::check_header(&bytes)?;
-        let (imports, module) = match self.cached(digest)? {
-            Some(ready) => ready,
-            None => self.compile(digest, bytes.clone()).await?,
+        let (component, (imports, module)) = match self.cached(digest)? {
+            Some(ready) => (None, ready),
+            None => self.compile(bytes.clone()).await.map(|(component, ready)| (Some(component), ready))?,
         };
         let activities = host::describe(&self.engine, &module).await.map_err(Error::Invalid)?;
         check_activities(&activities)?;
+        // Only now: a component that is refused must not fill the disk.
+        if let Some(component) = component {
+            self.keep(digest, component).await?;
+        }
         let internal = |e: serde_json::Error| Error::Internal(e.to_string());
         let imports = serde_json::to_string(&imports).map_err(internal)?;
         let activities = serde_json::to_string(&activities).map_err(internal)?;
@@ -99,7 +103,11 @@ impl Registry {
             return Ok(module);
         }
         let bytes = store::module::load(&self.store, tenant, &digest).await?;
-        let (_, module) = self.compile(digest, bytes.into()).await?;
+        if *blake3::hash(&bytes).as_bytes() != digest {
+            return Err(Error::Internal("the stored bytes are not those that were uploaded".to_owned()));
+        }
+        let (component, (_, module)) = self.compile(bytes.into()).await?;
+        self.keep(digest, component).await?;
         Ok(module)
     }
 
@@ -108,16 +116,22 @@ impl Registry {
         self.artefacts.load(&self.engine, &digest).map(|component| ready(&self.engine, &component)).transpose()
     }
 
-    async fn compile(&self, digest: [u8; 32], bytes: Bytes) -> Result<Ready, Error> {
+    async fn compile(&self, bytes: Bytes) -> Result<(Component, Ready), Error> {
         let _permit = self.compilations.acquire().await.map_err(|e| Error::Internal(e.to_string()))?;
-        let (engine, artefacts) = (self.engine.clone(), self.artefacts.clone());
+        let engine = self.engine.clone();
         let work = tokio::task::spawn_blocking(move || {
             let component = compile::compile(&engine, &bytes)?;
             let ready = ready(&engine, &component)?;
-            artefacts.save(&engine, &digest, &component);
-            Ok(ready)
+            Ok((component, ready))
         });
         work.await.map_err(|e| Error::Internal(format!("compiling failed: {e}")))?
+    }
+
+    /// Keeps compiled code on this node's disk.
+    async fn keep(&self, digest: [u8; 32], component: Component) -> Result<(), Error> {
+        let (engine, artefacts) = (self.engine.clone(), self.artefacts.clone());
+        let work = tokio::task::spawn_blocking(move || artefacts.save(&engine, &digest, &component));
+        work.await.map_err(|e| Error::Internal(format!("keeping compiled code failed: {e}")))
     }
 
     fn place(&self, digest: [u8; 32]) -> Arc<OnceCell<Arc<Module>>> {

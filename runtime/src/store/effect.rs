@@ -173,7 +173,10 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
            select true as "won!", true as "leased!", state as "state!", digest as "digest!",
                   holder_run as "holder_run!", holder_token as "holder_token!", holder_send as "holder_send!",
                   true as "holder_alive!", wire_key, carrier, resend as "resend!", on_unknown as "on_unknown!",
-                  window_ms as window_left_ms, source, status, headers, body
+                  (extract(epoch from
+                    case window_from when 'first' then first_sent_at else last_sent_at end - deedbox_now()) * 1000
+                   + window_ms)::bigint as window_left_ms,
+                  source, status, headers, body
            from claimed
            union all
            select false, exists (select from lease), state, digest, holder_run, holder_token, holder_send,
@@ -283,6 +286,9 @@ pub async fn settle(store: &Store, settlement: &Settlement) -> Result<bool> {
         r#"with settled as (
              update effects
              set state = $6, status = $9, headers = $10, body = $11, source = $12,
+                 doubled = doubled or (resend = 'unsafe' and holder_send > 1 and $9 < 400 and exists (
+                   select from sends s where s.tenant = $1 and s.effect_id = $2 and s.send <> $5
+                     and s.result = 'answered' and s.status < 400)),
                  settled_at = case when $6 = 'claimed' then null else deedbox_now() end
              where tenant = $1 and effect_id = $2 and holder_run = $3 and holder_token = $4 and holder_send = $5
                and state = 'claimed'

@@ -5,7 +5,7 @@ use super::effect::{Answer, Holder};
 use super::{Error, Result, Store};
 use crate::effect::{Event, Resend, State, repeats, transition};
 
-/// Completes the effect with the success that came late, if its state allows it. True when the world changed twice.
+/// Completes the effect with the success that came late, if its state allows it; a recorded refusal gives way to it. True when the world changed twice.
 pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Holder, answer: &Answer) -> Result<bool> {
     let mut tx = store.pool.begin().await?;
     let Some(row) = sqlx::query!(
@@ -31,8 +31,11 @@ pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Hold
         "update effects
          set state = $3, doubled = doubled or $4,
              settled_at = case when state = 'completed' then settled_at else deedbox_now() end,
-             status = coalesce(status, $5), headers = coalesce(headers, $6), body = case when status is null then $7 else body end,
-             source = coalesce(source, $8)
+             status = case when refused then $5 else status end,
+             headers = case when refused then $6 else headers end,
+             body = case when refused then $7 else body end,
+             source = case when refused then $8 else source end
+         from (select status is null or status >= 400 as refused from effects where tenant = $1 and effect_id = $2) as recorded
          where tenant = $1 and effect_id = $2",
         tenant,
         &effect_id[..],

@@ -28,8 +28,6 @@ impl Wake {
                 Ok(never) => match never {},
                 Err(error) => tracing::warn!(error = %error, "wake-ups are lost; polling goes on"),
             }
-            // What was not heard may have been said.
-            self.0.notify_one();
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }
@@ -39,8 +37,9 @@ impl Wake {
         let mut listener = Listener::open(store, DUE).await?;
         *pause = MIN_PAUSE;
         loop {
-            listener.next().await?;
+            // Also at the beginning: something may have been said before anyone listened.
             self.0.notify_one();
+            listener.next().await?;
         }
     }
 }

@@ -1,8 +1,11 @@
 //! What every test stands on: a database of its own, a node, a provider that keeps books, and short ways to deploy,
 //! start and look.
 
+pub mod cell;
 mod database;
+pub mod freeze;
 pub mod logs;
+pub mod process;
 pub mod shared;
 mod world;
 
