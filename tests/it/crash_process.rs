@@ -130,7 +130,7 @@ async fn a_claim_whose_worker_was_killed_is_listed_as_claimed() {
     assert_eq!(effect.wire_key, world.books.applied().await.unwrap()[0].key);
     assert_eq!((effect.provider.as_str(), effect.digest.len()), ("stripe", 32));
     assert!(began <= effect.first_sent_at && effect.first_sent_at <= Utc::now(), "{effect:?}");
-    let sends = ledger::list_sends(world.node.store(), "acme", &[effect.effect_id.clone()]).await.unwrap();
+    let sends = ledger::list_sends(world.node.store(), "acme", std::slice::from_ref(&effect.effect_id)).await.unwrap();
     assert_eq!(sends.len(), 1);
     assert_eq!((sends[0].send, sends[0].attempt, sends[0].run_id), (1, 1, run));
     assert_eq!((sends[0].ended_at, &sends[0].result), (None, &None));

@@ -55,13 +55,19 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
             () = attempt.stopped() => Err(Outcome::Stopped),
         }
     };
+    // Closing stops the attempt as well, so this is asked before.
+    let stopped = attempt.is_stopping();
     attempt.close().await;
     let guest = store.data();
     let (stdout, stderr) = (guest.stdout.take(), guest.stderr.take());
     let outcome = match result {
         Err(outcome) => outcome,
         Ok(Ok(returned)) => outcome::returned(returned, engine.config.max_output_bytes),
-        Ok(Err(error)) => outcome::ended(error, guest.limiter.denied, &stderr.text()),
+        Ok(Err(error)) => match outcome::ended(error, guest.limiter.denied, &stderr.text()) {
+            // Interrupted to make it stop, not because its time was over: that spends no attempt.
+            Outcome::Ended { code: "timed-out", .. } if stopped => Outcome::Stopped,
+            outcome => outcome,
+        },
     };
     Ended { outcome, stdout, stderr, peak_memory_bytes: guest.limiter.peak as u64 }
 }

@@ -12,7 +12,7 @@ mod world;
 use std::path::PathBuf;
 
 pub use database::Database;
-pub use world::{World, config, node, work};
+pub use world::{TENANT, World, config, node, work};
 
 /// The states of all effects with the numbers of their sends, read in a session of its own.
 pub async fn claimed(database: &Database) -> Vec<(String, i64)> {

@@ -25,7 +25,6 @@ pub struct World {
     pub database: Database,
     pub node: Node,
     pub books: Books,
-    pub books_dir: PathBuf,
     pub dir: TempDir,
     _provider: tokio::task::JoinHandle<()>,
 }
@@ -51,7 +50,7 @@ impl World {
         let (books, provider) = provider(dir.path().join("books"), options).await;
         let node = node(&database, "one", config, probe::none());
         store::tenant::create(node.store(), TENANT).await.unwrap();
-        Self { database, node, books, books_dir: dir.path().join("books"), dir, _provider: provider }
+        Self { database, node, books, dir, _provider: provider }
     }
 
     /// Another worker on the same database.

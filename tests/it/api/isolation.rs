@@ -1,0 +1,157 @@
+//! Nothing of one tenant can be seen, used or told from what does not exist by another.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::client::{Answer, Client, whole_list};
+use super::{Api, no_hash, no_run};
+
+/// Where an id can stand. `{}` is its place.
+struct Door {
+    method: Method,
+    path: &'static str,
+    body: Option<Value>,
+    status: u16,
+}
+
+fn door(method: Method, path: &'static str, status: u16) -> Door {
+    Door { method, path, body: None, status }
+}
+
+fn with_body(method: Method, path: &'static str, body: Value, status: u16) -> Door {
+    Door { method, path, body: Some(body), status }
+}
+
+/// Every endpoint that takes an id, by the kind of the id.
+fn doors() -> Vec<(&'static str, Vec<Door>)> {
+    let get = |path| door(Method::GET, path, 404);
+    let delete = |path| door(Method::DELETE, path, 404);
+    vec![
+        (
+            "module",
+            vec![
+                get("/v1/modules/{}"),
+                delete("/v1/modules/{}"),
+                with_body(Method::PUT, "/v1/activities/mine", json!({ "module": "{}", "export": "send" }), 400),
+            ],
+        ),
+        (
+            "activity",
+            vec![
+                get("/v1/activities/{}"),
+                delete("/v1/activities/{}"),
+                with_body(Method::POST, "/v1/activities/{}/runs", json!({ "input": 1 }), 404),
+                door(Method::GET, "/v1/runs?activity={}", 200),
+            ],
+        ),
+        (
+            "run",
+            vec![
+                get("/v1/runs/{}"),
+                get("/v1/runs/{}?wait=30"),
+                get("/v1/runs/{}/attempts"),
+                get("/v1/runs/{}/effects"),
+                get("/v1/runs/{}/log"),
+                get("/runs/other~2F{}/effects"),
+                door(Method::GET, "/runs/acme~2F{}/effects", 403),
+                door(Method::GET, "/v1/effects?run={}", 200),
+            ],
+        ),
+        ("effect", vec![get("/v1/effects/{}")]),
+        ("secret", vec![delete("/v1/secrets/{}")]),
+    ]
+}
+
+async fn open(client: &Client, door: &Door, id: &str) -> Answer {
+    let mut request = client.request(door.method.clone(), &door.path.replace("{}", id));
+    if let Some(body) = &door.body {
+        request = request.header("content-type", "application/json").body(body.to_string().replace("{}", id));
+    }
+    client.send(request).await
+}
+
+/// All of an answer that could tell one id from another, without the id itself.
+fn told(answer: &Answer, id: &str) -> (u16, String, Vec<(String, String)>) {
+    let mut headers: Vec<_> =
+        answer.headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
+    headers.retain(|(name, _)| !["x-request-id", "date"].contains(&name.as_str()));
+    headers.sort();
+    (answer.status, answer.text.replace(id, "{}"), headers)
+}
+
+/// A run with an effect, a module, an activity and a secret of `acme`; each with an id of its kind that is nobody's.
+async fn belongings(api: &Api) -> Vec<(&'static str, String, String)> {
+    let version = api.deploy("send", api.policy("stripe")).await;
+    let run = api.start("send", json!({ "calls": [api.charge("a")] })).await;
+    api.work().await;
+    let effect = api.effects_of(&run).await[0]["effect_id"].as_str().unwrap().to_owned();
+    api.acme.put("/v1/secrets/mine", &json!({ "value": "x" })).await.expect(204);
+    vec![
+        ("module", version["module"].as_str().unwrap().to_owned(), no_hash()),
+        ("activity", "send".to_owned(), "none".to_owned()),
+        ("run", run, no_run()),
+        ("effect", effect, no_hash()),
+        ("secret", "mine".to_owned(), "none".to_owned()),
+    ]
+}
+
+/// F-K01.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_id_is_answered_like_an_unknown_one_at_every_endpoint() {
+    let api = Api::idle().await;
+    let all = belongings(&api).await;
+    let other = api.tenant("other").await;
+    let mut walked = 0;
+    for (kind, doors) in doors() {
+        let (_, theirs, nobodys) = all.iter().find(|(name, ..)| *name == kind).unwrap();
+        for door in doors {
+            let (foreign, unknown) = (open(&other, &door, theirs).await, open(&other, &door, nobodys).await);
+            assert_eq!(foreign.status, door.status, "{} {}: {foreign:?}", door.method, door.path);
+            assert_eq!(told(&foreign, theirs), told(&unknown, nobodys), "{} {}", door.method, door.path);
+            if door.status == 200 {
+                assert!(whole_list(&foreign).is_empty(), "{}: {foreign:?}", door.path);
+            }
+            walked += 1;
+        }
+    }
+    assert_eq!(walked, 17);
+    for list in ["/v1/modules", "/v1/activities", "/v1/runs", "/v1/effects", "/v1/secrets"] {
+        assert!(whole_list(&other.get(list).await).is_empty(), "{list}");
+        assert_eq!(whole_list(&api.acme.get(list).await).len(), 1, "{list}: nothing of the owner's is gone");
+    }
+    for (kind, doors) in doors() {
+        let (_, mine, _) = all.iter().find(|(name, ..)| *name == kind).unwrap();
+        for door in doors.iter().filter(|door| door.method == Method::GET && !door.path.contains("other")) {
+            assert_eq!(open(&api.acme, door, mine).await.status, 200, "{}: its owner sees it", door.path);
+        }
+    }
+}
+
+/// The same bytes and the same names are each tenant's own.
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_use_the_same_names_and_components_without_meeting() {
+    let api = Api::idle().await;
+    let all = belongings(&api).await;
+    let other = api.tenant("other").await;
+    let module = other.upload(crate::harness::component(super::GUESTS)).await.expect(201)["digest"].clone();
+    assert_eq!(module, json!(all[0].1));
+    let body = json!({ "module": module, "policy": api.policy("stripe") });
+    assert_eq!(other.put("/v1/activities/send", &body).await.expect(201)["version"], 1);
+    other.put("/v1/secrets/mine", &json!({ "value": "y" })).await.expect(204);
+    let mut call = api.charge("");
+    call["identity"] = json!({ "business": ["pay", "7"] });
+    let mut effects = Vec::new();
+    for client in [&api.acme, &other] {
+        let start = json!({ "input": { "calls": [call] } });
+        let run = client.post("/v1/activities/send/runs", &start).await.expect(201)["run_id"].clone();
+        api.work().await;
+        let output = client.get(&format!("/v1/runs/{}", run.as_str().unwrap())).await.expect(200)["output"].clone();
+        assert_eq!(output[0]["source"], "sent", "{output}");
+        effects.push(output[0]["effect_id"].clone());
+    }
+    assert_ne!(effects[0], effects[1]);
+    other.delete("/v1/secrets/mine").await.expect(204);
+    other.delete("/v1/activities/send").await.expect(204);
+    assert_eq!(whole_list(&api.acme.get("/v1/secrets").await).len(), 1);
+    api.start("send", json!({ "calls": [] })).await;
+}

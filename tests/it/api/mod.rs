@@ -1,0 +1,171 @@
+//! The HTTP API, over sockets: a node serves, with or without working, and everything is asked of it as any client would.
+
+mod activities;
+mod client;
+mod effects;
+mod isolation;
+mod modules;
+mod outage;
+mod pages;
+mod refusals;
+mod runs;
+mod tenants;
+mod witness;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deedbox::config::Config;
+use deedbox::{probe, store, token};
+use deedbox_books::Options;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::harness::{Database, World, component, config, node};
+use client::Client;
+
+const WORKED_WITHIN: Duration = Duration::from_secs(30);
+pub const GUESTS: &str = "deedbox_test_guests.wasm";
+
+/// A served world. Its tenant `acme` has a token.
+pub struct Api {
+    pub world: World,
+    pub acme: Client,
+    pub origin: String,
+    stop: CancellationToken,
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Api {
+    /// A node that serves and works.
+    pub async fn working() -> Self {
+        let api = Self::idle().await;
+        let worker = Arc::new(node(&api.world.database, "worker", config(), probe::none()));
+        let stop = api.stop.clone();
+        tokio::spawn(async move { worker.work(stop).await });
+        api
+    }
+
+    /// A node that only serves; runs are worked on by `work`.
+    pub async fn idle() -> Self {
+        Self::with(World::keyed().await, config()).await
+    }
+
+    /// The same, beside a provider that takes no keys.
+    pub async fn keyless() -> Self {
+        Self::with(World::with(Options { keyless: true }, config()).await, config()).await
+    }
+
+    pub async fn with(world: World, config: Config) -> Self {
+        let stop = CancellationToken::new();
+        let origin = serve(&world.database, config, stop.clone()).await;
+        let acme = Client::new(&origin, Some(mint(&world, "acme").await));
+        Self { world, acme, origin, stop }
+    }
+
+    /// A client of another tenant, which is made if need be.
+    pub async fn tenant(&self, name: &str) -> Client {
+        store::tenant::create(self.world.node.store(), name).await.unwrap();
+        self.acme.with_token(&mint(&self.world, name).await)
+    }
+
+    pub async fn admin(&self) -> Client {
+        self.acme.with_token(&mint(&self.world, store::tenant::ADMIN).await)
+    }
+
+    pub fn nobody(&self) -> Client {
+        Client::new(&self.origin, None)
+    }
+
+    /// Uploads a component as `acme`; gives its digest.
+    pub async fn upload(&self, file: &str) -> String {
+        let answer = self.acme.upload(component(file)).await;
+        assert!(matches!(answer.status, 200 | 201), "{answer:?}");
+        answer.json()["digest"].as_str().unwrap().to_owned()
+    }
+
+    /// Uploads the test guests and deploys the activity of this name.
+    pub async fn deploy(&self, activity: &str, policy: Value) -> Value {
+        let module = self.upload(GUESTS).await;
+        let body = json!({ "module": module, "policy": policy });
+        self.acme.put(&format!("/v1/activities/{activity}"), &body).await.expect(201)
+    }
+
+    /// Lets a deployment reach the provider under a profile, and retry quickly.
+    pub fn policy(&self, profile: &str) -> Value {
+        let origin = self.world.origin();
+        json!({
+            "egress": { "allow": [origin] },
+            "providers": { origin: profile },
+            "retry": { "initial_interval": "1ms", "jitter": "none" },
+        })
+    }
+
+    /// Starts a run; gives its id.
+    pub async fn start(&self, activity: &str, input: Value) -> String {
+        let answer = self.acme.post(&format!("/v1/activities/{activity}/runs"), &json!({ "input": input })).await;
+        answer.expect(201)["run_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Works in this process until every run has ended or waits for an answer.
+    pub async fn work(&self) {
+        let mut connection = self.world.database.connect().await;
+        let open = "select count(*) from runs where due_at is not null";
+        let working = async {
+            while sqlx::query_scalar::<_, i64>(open).fetch_one(&mut connection).await.unwrap() > 0 {
+                if !self.world.node.worker().run_once().await.unwrap() {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            }
+        };
+        tokio::time::timeout(WORKED_WITHIN, working).await.unwrap();
+    }
+
+    /// Waits for a run to end; gives its snapshot.
+    pub async fn ended(&self, run: &str) -> Value {
+        let run = self.acme.get(&format!("/v1/runs/{run}?wait=30")).await.expect(200);
+        assert_ne!(run["ended_at"], Value::Null, "{run}");
+        run
+    }
+
+    pub async fn effects_of(&self, run: &str) -> Vec<Value> {
+        client::whole_list(&self.acme.get(&format!("/v1/runs/{run}/effects")).await)
+    }
+
+    /// A call of the guest `send` to the provider's charges.
+    pub fn charge(&self, name: &str) -> Value {
+        json!({ "method": "POST", "url": self.world.charges(), "json": { "n": 1 }, "identity": { "named": name } })
+    }
+}
+
+/// Serves the database on a port of its own; gives the address.
+pub async fn serve(database: &Database, config: Config, stop: CancellationToken) -> String {
+    let node = Arc::new(node(database, "api", config, probe::none()));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let origin = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { node.serve(listener, stop).await.unwrap() });
+    origin
+}
+
+/// Makes a token of a tenant.
+pub async fn mint(world: &World, tenant: &str) -> String {
+    let (token_id, text, hash) = token::mint(tenant);
+    store::token::create(world.node.store(), tenant, token_id, &hash, "a test").await.unwrap();
+    text
+}
+
+/// An id that no run has.
+pub fn no_run() -> String {
+    Uuid::now_v7().to_string()
+}
+
+/// An id that no module and no effect has.
+pub fn no_hash() -> String {
+    "0".repeat(64)
+}

@@ -1,0 +1,102 @@
+//! A fleet put together by hand: `migrate`, `serve` and `worker` on a database of one's own.
+
+use std::path::Path;
+
+use deedbox::store::{self, Store};
+use deedbox::token;
+use serde_json::json;
+use tokio::process::Command;
+
+use super::program::{Running, component_file, deedbox, finish, order, place, provider};
+use crate::harness::{Database, shared};
+
+/// An empty database on the tests' own server.
+async fn empty(name: &str) -> String {
+    let other = Database::fresh().await.url;
+    let (path, query) = other.split_once('?').unwrap();
+    let server = path.rsplit_once('/').unwrap().0;
+    store::create_database(&format!("{server}/postgres?{query}"), name).await.unwrap();
+    format!("{server}/{name}?{query}")
+}
+
+fn part(url: &str, arguments: &[&str], cache: &Path) -> Command {
+    let mut command = deedbox(arguments);
+    command.env("DATABASE_URL", url).arg("--master-key-file").arg(shared::master_key_file());
+    command.arg("--cache-dir").arg(cache);
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_is_migrated_served_and_worked_for_by_hand() {
+    let place = place();
+    let (origin, books) = provider(place.path()).await;
+    let url = empty("by_hand").await;
+    let cache = |name: &str| place.path().join(name);
+    for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["worker"]] {
+        let words = finish(part(&url, arguments, &cache("early"))).await.failed(1);
+        assert!(words.contains("deedbox migrate"), "{words}");
+    }
+    let migrate = || finish(deedbox(&["--json", "migrate", "--database-url", &url]));
+    assert_eq!(migrate().await.json(), json!({ "migrated": true }));
+    assert_eq!(migrate().await.json(), json!({ "migrated": true }));
+
+    let mut serve = Running::start(part(&url, &["serve", "--listen", "127.0.0.1:0"], &cache("a")), cache("a.log"));
+    let address = serve.line().await.strip_prefix("listening on ").unwrap().to_owned();
+    let mut worker = Running::start(part(&url, &["worker", "--name", "w-1"], &cache("b")), cache("b.log"));
+    assert_eq!(worker.line().await, "working as w-1");
+
+    let admin = first_token(&url).await;
+    let ask = |token: &str, arguments: &[&str]| {
+        let mut command = deedbox(&[&["--json"], arguments].concat());
+        command.env("DEEDBOX_URL", &address).env("DEEDBOX_TOKEN", token);
+        finish(command)
+    };
+    ask(&admin, &["tenant", "create", "shop"]).await.well();
+    let made = ask(&admin, &["token", "create", "--tenant", "shop"]).await.json();
+    let token = made["token"].as_str().unwrap();
+    let policy = cache("policy.toml");
+    std::fs::write(&policy, format!("[egress]\nallow = [\"{origin}\"]\n[providers]\n\"{origin}\" = \"stripe\"\n"))
+        .unwrap();
+    let component = component_file(place.path(), "charge_once.wasm");
+    ask(token, &["deploy", &component, "--policy", policy.to_str().unwrap()]).await.well();
+    let run = ask(token, &["start", "charge-once", "--input", &order(&origin), "--wait"]).await.json();
+    assert_eq!(run["output"]["charge_id"], "ch_1");
+    assert_eq!(books.applied().await.unwrap().len(), 1);
+    let attempts = ask(token, &["runs", "attempts", run["run_id"].as_str().unwrap()]).await.json();
+    assert_eq!(attempts["items"][0]["worker"], "w-1");
+
+    for running in [worker, serve] {
+        running.signal("TERM").await;
+        let ended = running.end().await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(!ended.err.contains("ERROR") && !ended.err.contains("panicked"), "{ended:?}");
+    }
+}
+
+/// The first administrator's token, which only the database can be given.
+async fn first_token(url: &str) -> String {
+    let (token_id, text, hash) = token::mint(store::tenant::ADMIN);
+    let store = Store::connect(url, 2).unwrap();
+    store::token::create(&store, store::tenant::ADMIN, token_id, &hash, "by hand").await.unwrap();
+    store.close().await;
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_lacks_what_it_needs_says_which() {
+    let place = place();
+    let missing = place.path().join("no-key");
+    let nowhere = "postgres://someone@localhost/nothing?host=/nowhere";
+    let mut command = deedbox(&["worker", "--master-key-file", missing.to_str().unwrap()]);
+    command.env("DATABASE_URL", nowhere).arg("--cache-dir").arg(place.path());
+    assert!(finish(command).await.failed(1).contains("no-key"));
+    assert!(finish(deedbox(&["serve"])).await.failed(2).contains("--database-url"));
+    for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["worker"]] {
+        let words = finish(part(nowhere, arguments, place.path())).await.failed(1);
+        assert!(words.contains("database cannot be reached"), "{words}");
+    }
+    let words = finish(deedbox(&["migrate", "--database-url", nowhere])).await.failed(1);
+    assert!(words.contains("database cannot be reached"), "{words}");
+    let words = finish(deedbox(&["migrate", "--database-url", "nonsense"])).await.failed(1);
+    assert!(words.contains("database address"), "{words}");
+}

@@ -1,0 +1,8 @@
+//! The command line: the real programs as processes, with their exit codes and their words.
+
+mod commands;
+mod curl;
+mod demo;
+mod fleet;
+mod program;
+mod up;
