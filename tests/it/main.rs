@@ -4,7 +4,9 @@
 
 mod harness;
 
+mod api;
 mod bindings;
+mod cli;
 mod crash_matrix;
 mod crash_process;
 mod effect_model;

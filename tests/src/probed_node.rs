@@ -52,8 +52,12 @@ impl Probe for HoldOnce {
 fn hold() {
     say("held");
     let mut line = String::new();
-    while std::io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) && line.trim() != "go" {
+    while line.trim() != "go" {
         line.clear();
+        // Whoever was to wake it is gone: a held worker must not outlive its test.
+        if std::io::stdin().lock().read_line(&mut line).is_ok_and(|read| read == 0) {
+            std::process::exit(1);
+        }
     }
 }
 

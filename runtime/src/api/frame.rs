@@ -11,8 +11,8 @@ use futures_util::FutureExt;
 use tracing::{Instrument, field};
 use uuid::Uuid;
 
-use super::Api;
 use super::error::Problem;
+use super::{Api, unread};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -27,12 +27,16 @@ pub async fn frame(State(api): State<Api>, request: Request, next: Next) -> Resp
         http.route = route,
         tenant.id = field::Empty,
     );
+    let (request, rest) = unread::split(request);
     let answer = async move {
         let clock = api.gateway.clock();
         let start = clock.elapsed();
         let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
         let response = answer.unwrap_or_else(|panic| Problem::internal(words(&*panic)).into_response());
-        let response = finish(response, request_id);
+        let mut response = finish(response, request_id);
+        if !rest.drain().await {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         let duration_ms = clock.elapsed().saturating_sub(start).as_millis() as u64;
         tracing::debug!(http.status = response.status().as_u16(), duration_ms, "answered");
         response

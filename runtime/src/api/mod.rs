@@ -19,6 +19,7 @@ mod runs;
 mod secrets;
 mod tenants;
 mod time;
+mod unread;
 mod witness;
 
 use std::sync::Arc;

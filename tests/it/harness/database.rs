@@ -76,15 +76,13 @@ fn start() -> String {
     url
 }
 
-/// A directory that PostgreSQL's own user can reach. Those of test processes that have ended are removed.
+/// A directory that PostgreSQL's own user can reach. Those of test processes that have ended are removed beside the tests.
 fn directory() -> PathBuf {
     let all = std::env::temp_dir().join("deedbox-tests");
     std::fs::create_dir_all(&all).unwrap();
-    for old in std::fs::read_dir(&all).unwrap().flatten() {
-        let running = PathBuf::from("/proc").join(old.file_name()).exists();
-        if !running {
-            std::fs::remove_dir_all(old.path()).ok();
-        }
-    }
+    let ended = |name: &std::ffi::OsStr| !PathBuf::from("/proc").join(name).exists();
+    let old = std::fs::read_dir(&all).unwrap().flatten().filter(|entry| ended(&entry.file_name()));
+    let old: Vec<PathBuf> = old.map(|entry| entry.path()).collect();
+    std::thread::spawn(move || old.iter().for_each(|path| drop(std::fs::remove_dir_all(path))));
     all.join(std::process::id().to_string())
 }
