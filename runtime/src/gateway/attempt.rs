@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::Gateway;
 use super::provider::{Profile, UNLISTED};
-use super::request::{Error, Options, Refusal, Request, Response, Stop};
+use super::request::{Error, Identity, Options, Refusal, Request, Response, Stop};
 use super::slots::{Ambiguous, Slots};
 use super::{egress, flow, request};
 use crate::key::{self, InvalidName, Key};
@@ -70,6 +70,8 @@ pub struct Attempt {
     pub(super) closing: CancellationToken,
     tasks: TaskTracker,
     slots: Mutex<Slots>,
+    /// The keys that were handed to the guest: it may put one into a request itself.
+    issued: Mutex<HashSet<String>>,
     pub(super) open: Mutex<HashSet<[u8; 32]>>,
     open_sends: AtomicUsize,
 }
@@ -94,6 +96,7 @@ impl Attempt {
             closing,
             tasks: TaskTracker::new(),
             slots: Mutex::default(),
+            issued: Mutex::default(),
             open: Mutex::default(),
             open_sends: AtomicUsize::new(0),
         })
@@ -108,11 +111,17 @@ impl Attempt {
     }
 
     pub fn idempotency_key(&self) -> String {
-        self.run_key.text()
+        self.issue(self.run_key)
     }
 
     pub fn subkey(&self, name: &str) -> Result<String, InvalidName> {
-        key::subkey(&self.run_key, name).map(|key| key.text())
+        key::subkey(&self.run_key, name).map(|key| self.issue(key))
+    }
+
+    fn issue(&self, key: Key) -> String {
+        let text = key.text();
+        lock(&self.issued).insert(text.clone());
+        text
     }
 
     /// True once the attempt is asked to stop.
@@ -144,7 +153,10 @@ impl Attempt {
         let profile = self.profile_at(&origin)?.clone();
         let _place = self.take_place()?;
         let target = egress::resolve(origin, &self.policy.egress).await?;
-        let call = flow::Call { request, options, profile, target };
+        let positional = matches!(options.identity, Identity::Positional);
+        let own_key = if positional { profile.key_in(&request.headers) } else { None };
+        let issued_key = own_key.filter(|key| lock(&self.issued).contains(key));
+        let call = flow::Call { request, options, profile, target, issued_key };
         if call.request.is_read() {
             return self.spawn(flow::read(self.clone(), call)).await;
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::attempt::{Attempt, lock};
 use super::egress::Target;
-use super::provider::{Carrier, Profile};
+use super::provider::{Carrier, KeyRule, Profile};
 use super::request::{Checked, Error, Identity, Options, Refusal, Response, Stop};
 use super::slots::End;
 use super::transport::{Body, Bounds, Outgoing, Sent};
@@ -31,6 +31,8 @@ pub struct Call {
     pub options: Options,
     pub profile: Profile,
     pub target: Target,
+    /// A key of this run that the guest has put where the provider takes it: the call is the named effect of that key.
+    pub issued_key: Option<String>,
 }
 
 impl Call {
@@ -40,7 +42,7 @@ impl Call {
 
     /// The place that a positional effect is counted at.
     pub fn slot(&self) -> Option<String> {
-        matches!(self.options.identity, Identity::Positional)
+        (matches!(self.options.identity, Identity::Positional) && self.issued_key.is_none())
             .then(|| format!("{} {}", self.request.method, self.request.url_without_query()))
     }
 }
@@ -66,12 +68,17 @@ pub async fn effect(
     let account = attempt.policy.credentials.get(&call.profile.name).map_or("", |c| c.account.as_str()).to_owned();
     let provider = ProviderAccount { profile: &call.profile.name, account: &account };
     let slot = call.slot().unwrap_or_default();
-    let identity = match &call.options.identity {
-        Identity::Positional => {
+    let identity = match (&call.options.identity, &call.issued_key) {
+        (Identity::Positional, Some(name)) => {
+            key::Identity::Named { run_id: attempt.run_id(), activity: &attempt.activity, name }
+        }
+        (Identity::Positional, None) => {
             key::Identity::Positional { run_id: attempt.run_id(), activity: &attempt.activity, slot: &slot, ordinal }
         }
-        Identity::Named(name) => key::Identity::Named { run_id: attempt.run_id(), activity: &attempt.activity, name },
-        Identity::Business { operation, key } => key::Identity::Business { operation, key },
+        (Identity::Named(name), _) => {
+            key::Identity::Named { run_id: attempt.run_id(), activity: &attempt.activity, name }
+        }
+        (Identity::Business { operation, key }, _) => key::Identity::Business { operation, key },
     };
     let effect_id = key::effect_id(attempt.tenant(), provider, identity);
     let flow = Flow { attempt: &attempt, call: &call, effect_id: Some(effect_id) };
@@ -116,7 +123,8 @@ impl Flow<'_> {
     fn claim(&self, effect_id: EffectId, identity: key::Identity<'_>, account: &str, digest: [u8; 32]) -> Claim {
         let (keying, words) = describe(identity);
         let key_rule = self.call.profile.key.as_ref();
-        let wire_key = key_rule.map(|rule| key::wire_key(&effect_id).render(rule.rendering.rendering()));
+        let derived = |rule: &KeyRule| key::wire_key(&effect_id).render(rule.rendering.rendering());
+        let wire_key = key_rule.map(|rule| self.call.issued_key.clone().unwrap_or_else(|| derived(rule)));
         let carrier = key_rule.and_then(|rule| serde_json::to_string(&rule.carrier).ok());
         let resend = match key_rule {
             _ if self.call.request.is_idempotent() => Resend::Idempotent,

@@ -214,6 +214,13 @@ impl Profile {
         self.digest_headers.iter().try_for_each(|name| header_name("digest_headers", name).map(drop))
     }
 
+    /// The key that a request carries already where this provider takes it, unquoted.
+    pub fn key_in(&self, headers: &HeaderMap) -> Option<String> {
+        let Carrier::Header(name) = &self.key.as_ref()?.carrier;
+        let value = headers.get(name)?.to_str().ok()?;
+        Some(value.trim_matches('"').to_owned())
+    }
+
     pub fn digest_header_names(&self) -> Vec<HeaderName> {
         self.digest_headers.iter().filter_map(|name| header_name("", name).ok()).collect()
     }
