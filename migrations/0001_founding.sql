@@ -152,7 +152,6 @@ create table effects (
   on_unknown text not null,
   state text not null,
   holder_run uuid not null,
-  holder_attempt integer not null,
   holder_token bigint not null,
   holder_send integer not null,
   first_sent_at timestamptz not null,
@@ -178,7 +177,6 @@ create table effects (
 create index effects_claimed on effects (tenant, holder_run) where state = 'claimed';
 create index effects_escaped on effects (tenant, first_sent_at, effect_id) where state = 'escaped';
 create index effects_oldest on effects (tenant, first_sent_at, effect_id);
-create index effects_run on effects (tenant, run_id);
 
 -- One row per transport attempt of an effect, written by the claim that precedes it.
 create table sends (

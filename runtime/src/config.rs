@@ -53,6 +53,8 @@ pub struct HostConfig {
     pub max_checkpoint_bytes: usize,
     /// Time for `describe` at upload; beyond it the upload is refused.
     pub describe_timeout_ms: u64,
+    /// How long a guest that is asked to stop may take to return by itself. Then it is dropped.
+    pub stop_ms: u64,
     /// Bytes that one host call may make the host allocate for the guest's arguments; beyond it the attempt traps.
     pub max_call_bytes: usize,
 }
@@ -70,6 +72,7 @@ impl Default for HostConfig {
             max_output_bytes: 2 << 20,
             max_checkpoint_bytes: 64 << 10,
             describe_timeout_ms: 5_000,
+            stop_ms: 100,
             max_call_bytes: 16 << 20,
         }
     }

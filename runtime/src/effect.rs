@@ -87,7 +87,7 @@ pub struct Refused {
     pub event: Event,
 }
 
-/// The one place that changes an effect's state.
+/// The table of states. Decisions below go through it; the ledger's statements are held to it by tests.
 pub fn transition(from: Option<State>, event: Event) -> Result<Next, Refused> {
     use State::{Claimed, Completed, Escaped, Released};
     let to = |state| Ok(Next { state, doubled: false });
@@ -278,13 +278,16 @@ pub enum After {
 /// Settles a held effect by what its send learned. `earlier_unknown`: the outcome of an earlier send is unknown still, so
 /// that a send which surely applied nothing proves nothing about the effect.
 pub fn settle(learned: Learned, earlier_unknown: bool, verdict: Verdict) -> (State, After) {
-    match learned {
-        Learned::Answer => (State::Completed, After::Show),
-        Learned::NotApplied if !earlier_unknown => (State::Released, After::Show),
+    let (event, after) = match learned {
+        Learned::Answer => (Some(Event::Answer), After::Show),
+        Learned::NotApplied if !earlier_unknown => (Some(Event::NotApplied), After::Show),
         Learned::NotApplied | Learned::InFlight | Learned::Unknown => match verdict {
-            Verdict::SendAgain => (State::Claimed, After::Show),
-            Verdict::AtMostOnce => (State::Escaped, After::Tell),
-            Verdict::Ask => (State::Escaped, After::Wait),
+            Verdict::SendAgain => (None, After::Show),
+            Verdict::AtMostOnce => (Some(Event::Escape), After::Tell),
+            Verdict::Ask => (Some(Event::Escape), After::Wait),
         },
-    }
+    };
+    let next = event.map(|event| transition(Some(State::Claimed), event));
+    // Each of these events is allowed for a claimed effect, as the test of the whole table shows.
+    (next.and_then(Result::ok).map_or(State::Claimed, |next| next.state), after)
 }

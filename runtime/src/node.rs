@@ -19,7 +19,6 @@ use crate::store::{self, Store};
 use crate::worker::{self, Worker};
 
 /// What one node needs to know.
-#[derive(Debug)]
 pub struct NodeSettings {
     pub database_url: String,
     pub master_key: MasterKey,
@@ -28,6 +27,12 @@ pub struct NodeSettings {
     pub config: Config,
     /// The worker's name.
     pub name: String,
+}
+
+impl std::fmt::Debug for NodeSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NodeSettings").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// Why a node cannot start.

@@ -72,7 +72,7 @@ pub enum Jitter {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
-    /// One attempt, from its lease to its end; then it ends as `timed-out`.
+    /// One attempt, from when its module is ready to its end; then it ends as `timed-out`.
     pub start_to_close: Span,
 }
 

@@ -14,8 +14,10 @@ use ledger::{Fault, Rule, Setup};
 use search::{Explored, Found, explore, walk};
 use world::World;
 
+use crate::harness::long;
+
 /// More than any search below needs that is to see everything.
-const ALL: usize = 300_000;
+const ALL: usize = 500_000;
 
 const KEYLESS: [(Resend, OnUnknown); 2] = [(Resend::Unsafe, OnUnknown::Ask), (Resend::Unsafe, OnUnknown::AtMostOnce)];
 const KEYED: [(Resend, OnUnknown); 2] = [(Resend::Keyed, OnUnknown::Ask), (Resend::Keyed, OnUnknown::AtMostOnce)];
@@ -58,7 +60,8 @@ fn a_keyed_effect_is_applied_once_under_one_key() {
 
 #[test]
 fn a_keyed_effect_that_two_runs_share_is_applied_once_under_one_key() {
-    let seen = explore(&setup(KEYED[0], 2, 1), 120_000).unwrap();
+    let shared = setup(KEYED[0], 2, 1);
+    let seen = if long() { everything(shared) } else { explore(&shared, 120_000).unwrap() };
     assert_reached(&seen, "taken by the second run", |w| w.ledger.row.is_some_and(|row| row.holder.lease.run == 1));
     assert_reached(&seen, "completed", |w| state(w) == Some(State::Completed));
 }
@@ -130,7 +133,7 @@ fn whoever_resolves_too_early_releases_what_is_applied_later() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if long() { 30_000 } else { 3_000 }, ..ProptestConfig::default() })]
 
     /// Farther than the searches go: three attempts of each of two runs.
     #[test]

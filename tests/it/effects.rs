@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{World, claimed};
 
+mod one_key;
+
 const SOON: Duration = Duration::from_secs(10);
 
 fn post(url: &str, body: Value) -> Value {
@@ -52,38 +54,6 @@ async fn a_claim_is_committed_before_the_provider_receives_anything() {
     assert_eq!(world.output(run).await[0]["status"], 201);
 }
 
-/// F-B04.
-#[tokio::test(flavor = "multi_thread")]
-async fn all_sends_of_an_effect_carry_one_key_and_no_other_effect_has_it() {
-    let world = World::keyed().await;
-    world.deploy("send", "stripe", json!({ "retry": { "max_attempts": 5 } })).await;
-    world.script(&vec![Behaviour::StatusBeforeApply { status: 500, retry_after: None, body: None }; 4]).await;
-    let calls = json!({ "calls": [
-        { "method": "POST", "url": world.charges(), "json": { "n": 1 }, "identity": { "named": "first" }, "expect": 201 },
-        named(&world.charges(), "second"),
-    ] });
-    let retried = json!({ "calls": calls["calls"], "fail_on_error": true });
-    // `expect` fails permanently, so the retries are made by the body: four answers of 500, then the real one.
-    let mut looped = retried.clone();
-    looped["calls"] = json!(std::iter::repeat_n(named(&world.charges(), "first"), 5).collect::<Vec<_>>());
-    looped["calls"].as_array_mut().unwrap().push(named(&world.charges(), "second"));
-    let run = world.start("send", looped).await;
-    world.work().await;
-    let output = world.output(run).await;
-    let statuses: Vec<_> = output.as_array().unwrap().iter().map(|call| call["status"].as_u64().unwrap()).collect();
-    assert_eq!(statuses, [500, 500, 500, 500, 201, 201]);
-    let keys = keys(&world).await;
-    assert_eq!(keys.len(), 6);
-    assert!(keys[..5].iter().all(|key| *key == keys[0]), "{keys:?}");
-    assert_ne!(keys[5], keys[0]);
-    assert_eq!(world.books.applied().await.unwrap().len(), 2);
-
-    let other = world.start("send", json!({ "calls": [named(&world.charges(), "first")] })).await;
-    world.work().await;
-    assert_eq!(world.output(other).await[0]["status"], 201);
-    assert!(!keys.contains(&self::keys(&world).await[6]));
-}
-
 async fn keys(world: &World) -> Vec<String> {
     world
         .books
@@ -95,36 +65,27 @@ async fn keys(world: &World) -> Vec<String> {
         .collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_key_of_the_run_that_the_guest_sends_itself_names_the_effect_and_is_what_the_provider_gets() {
-    let world = World::keyed().await;
-    world.deploy("send", "stripe", json!({})).await;
-    let with_key = |key: &str| json!({ "method": "POST", "url": world.charges(), "json": { "key": key }, "headers": [["Idempotency-Key", key]] });
-    let calls = [with_key("{run-key}"), with_key("{subkey:email}"), with_key("made-up-by-a-client-library")];
-    let run = world.start("send", json!({ "calls": calls, "then": ["trap", "return"] })).await;
-    world.work().await;
-    let output = world.output(run).await;
-    assert!(output.as_array().unwrap().iter().all(|call| call["source"] == "replayed"), "{output}");
-    let run_key = deedbox::key::run_key(crate::harness::TENANT, run);
-    let subkey = deedbox::key::subkey(&run_key, "email").unwrap();
-    let keys = keys(&world).await;
-    assert_eq!(keys[..2], [run_key.text(), subkey.text()]);
-    assert_ne!(keys[2], "made-up-by-a-client-library");
-    assert_eq!(world.books.applied().await.unwrap().len(), 3);
-}
-
 /// F-B05.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_request_under_a_claimed_identity_is_refused_and_not_sent() {
-    let world = World::keyed().await;
-    world.deploy("send", "stripe", json!({})).await;
-    let body = json!({ "method": "POST", "url": world.charges(), "body": "attempt {attempt}", "identity": { "named": "volatile" } });
-    let run = world.start("send", json!({ "calls": [body], "then": ["fail", "return"] })).await;
-    world.work().await;
-    let output = world.output(run).await;
-    assert_eq!(output[0]["error"], "effect-mismatch", "{output}");
-    assert!(output[0]["message"].as_str().unwrap().contains("volatile"), "{output}");
-    assert_eq!(world.books.arrivals().await.unwrap().len(), 1);
+    for (identity, said) in [(json!({ "named": "volatile" }), "volatile"), (json!("positional"), "charges #0")] {
+        let world = World::keyed().await;
+        world.deploy("send", "stripe", json!({})).await;
+        let call =
+            json!({ "method": "POST", "url": world.charges(), "body": "attempt {attempt}", "identity": identity });
+        let run = world.start("send", json!({ "calls": [call], "then": ["fail", "return"] })).await;
+        assert!(world.node.worker().run_once().await.unwrap());
+        let claimed = world.sends(run).await;
+        world.work().await;
+        let output = world.output(run).await;
+        assert_eq!(output[0]["error"], "effect-mismatch", "{output}");
+        assert!(output[0]["message"].as_str().unwrap().contains(said), "{output}");
+        let arrivals = world.books.arrivals().await.unwrap();
+        let sends = world.sends(run).await;
+        assert_eq!((arrivals.len(), sends.len()), (1, 1), "nothing was sent");
+        assert!(arrivals[0].key.is_some());
+        assert_eq!((&sends[0].wire_key, &claimed[0].wire_key), (&arrivals[0].key, &arrivals[0].key));
+    }
 }
 
 /// F-B10.

@@ -16,6 +16,7 @@ mod egress;
 mod keys;
 mod registry;
 mod sandbox;
+mod schema;
 mod secrets;
 mod tidy;
 mod wat_component;

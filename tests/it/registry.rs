@@ -43,7 +43,7 @@ async fn what_is_no_component_is_refused_by_name() {
     assert_says(&world.refusal([]).await, &["empty"]);
     assert_says(&world.refusal([7; 64]).await, &["not a WebAssembly component"]);
     assert_says(&world.refusal([0, b'a']).await, &["not a WebAssembly component"]);
-    let elf = std::fs::read("/proc/self/exe").unwrap();
+    let elf = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     assert_says(&world.refusal(&elf[..4096]).await, &["not a WebAssembly component"]);
     let text = WatComponent::default().text();
     assert_says(&world.refusal(text).await, &["not a WebAssembly component"]);

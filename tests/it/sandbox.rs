@@ -20,6 +20,12 @@ static ALONE: Mutex<()> = Mutex::const_new(());
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// What a busy machine may add to any time.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Longer than that, so that whatever waits for the end of those that spin takes too long.
+const SPUN: Duration = Duration::from_secs(6);
+
 async fn world_with(change: impl FnOnce(&mut Config)) -> World {
     let mut config = config();
     change(&mut config);
@@ -74,24 +80,24 @@ impl World {
     }
 }
 
-/// The longest that a ping of the database, and a timer of a millisecond, took until the end is there.
-async fn slowest(world: &World, end: impl Future<Output = ()>) -> (Duration, Duration) {
-    let mut slowest = (Duration::ZERO, Duration::ZERO);
+/// How long pings of the database, and timers of a millisecond, took until the end was there.
+async fn delays(world: &World, end: impl Future<Output = ()>) -> [Vec<Duration>; 2] {
+    let (mut pings, mut timers) = (Vec::new(), Vec::new());
     let measure = async {
         loop {
             let began = Instant::now();
             world.node.store().ping().await.unwrap();
-            slowest.0 = slowest.0.max(began.elapsed());
+            pings.push(began.elapsed());
             let began = Instant::now();
             tokio::time::sleep(Duration::from_millis(1)).await;
-            slowest.1 = slowest.1.max(began.elapsed());
+            timers.push(began.elapsed());
         }
     };
     tokio::select! {
         () = end => {}
         () = measure => {}
     }
-    slowest
+    [pings, timers]
 }
 
 /// F-F01. As many as there are processors, and one more.
@@ -99,7 +105,7 @@ async fn slowest(world: &World, end: impl Future<Output = ()>) -> (Duration, Dur
 async fn guests_that_never_end_are_ended_and_leave_room_for_others() {
     let _alone = ALONE.lock().await;
     let world = World::keyed().await;
-    world.deploy("spin", "stripe", once("2s")).await;
+    world.deploy("spin", "stripe", once(&format!("{}s", SPUN.as_secs()))).await;
     world.deploy("noop", "stripe", json!({})).await;
     let spinning = world.start_many("spin", std::thread::available_parallelism().unwrap().get() + 1).await;
     let shutdown = CancellationToken::new();
@@ -109,7 +115,7 @@ async fn guests_that_never_end_are_ended_and_leave_room_for_others() {
             let run = world.start("noop", json!({ "n": count })).await;
             let began = Instant::now();
             world.wait_ended(run).await;
-            assert!(began.elapsed() < Duration::from_secs(1), "a neighbour took {:?}", began.elapsed());
+            assert!(began.elapsed() < BUSY, "a neighbour took {:?}", began.elapsed());
             count += 1;
         }
         assert!(count > 2);
@@ -118,16 +124,18 @@ async fn guests_that_never_end_are_ended_and_leave_room_for_others() {
         }
         shutdown.cancel();
     };
-    let slowest = slowest(&world, async {
+    let delays = delays(&world, async {
         tokio::join!(world.node.work(shutdown.clone()), neighbours);
     });
-    let (ping, timer) = slowest.await;
-    assert!(ping < Duration::from_millis(750), "a ping took {ping:?}");
-    assert!(timer < Duration::from_millis(500), "a timer of 1 ms took {timer:?}");
+    for (mut took, what) in delays.await.into_iter().zip(["a ping", "a timer of 1 ms"]) {
+        took.sort_unstable();
+        let (usual, most) = (took[took.len() / 2], took[took.len() - 1]);
+        assert!(usual < Duration::from_millis(500) && most < BUSY, "{what} took {usual:?}, at most {most:?}");
+    }
     for run in spinning {
         assert_eq!(world.outcomes(run).await, ["timed-out"]);
         let lasted = world.lasted(run).await;
-        assert!((Duration::from_secs(2)..=Duration::from_secs(3)).contains(&lasted), "{lasted:?}");
+        assert!((SPUN..SPUN + BUSY).contains(&lasted), "{lasted:?}");
     }
 }
 
@@ -146,7 +154,7 @@ async fn a_component_that_loops_when_it_is_made_is_refused_at_upload() {
         let began = Instant::now();
         let refused = world.node.registry().upload(TENANT, bytes.clone().into()).await.unwrap_err();
         assert!(refused.to_string().contains("did not end within 300 ms"), "{refused}");
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_millis(300) + BUSY, "{:?}", began.elapsed());
     }
     world.node.registry().upload(TENANT, WatComponent::default().bytes().into()).await.unwrap();
 }
@@ -175,7 +183,7 @@ async fn a_run_whose_instance_is_never_made_is_ended() {
     for run in runs {
         assert_eq!(world.outcomes(run).await, ["timed-out", "timed-out"]);
         assert_eq!(world.failure(run).await["code"], "timed-out");
-        assert!(world.lasted(run).await < Duration::from_millis(1_300));
+        assert!(world.lasted(run).await < Duration::from_millis(300) + BUSY);
     }
     assert_eq!(world.output(good).await, json!("ran"));
 }

@@ -7,7 +7,10 @@ use deedbox::store;
 use deedbox_books::{Behaviour, Options};
 use serde_json::{Value, json};
 use sqlx::Row;
+use tokio_util::sync::CancellationToken;
 
+use crate::api::client::Client;
+use crate::api::{mint, serve};
 use crate::harness::{World, config, logs};
 
 const TENANT: &str = "acme";
@@ -112,6 +115,24 @@ async fn a_secret_in_the_query_is_in_no_error_log_or_table() {
     assert!(!logs::all().contains(canary));
     assert!(logs::all().contains("deedbox"), "something must have been logged");
     assert_eq!(tables_with(&world, canary).await, Vec::<String>::new());
+    let told = told_by_the_api(&world, run).await;
+    assert!(told.contains("api_key") || told.contains("charges"), "the effects must have been told: {told}");
+    assert!(!told.contains(canary), "{told}");
+}
+
+/// All that the HTTP API says of a run.
+async fn told_by_the_api(world: &World, run: uuid::Uuid) -> String {
+    let stop = CancellationToken::new();
+    let origin = serve(&world.database, config(), stop.clone()).await;
+    let client = Client::new(&origin, Some(mint(world, TENANT).await));
+    let mut told = String::new();
+    for what in ["", "/attempts", "/effects", "/log"] {
+        let answer = client.get(&format!("/v1/runs/{run}{what}")).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        told.push_str(&format!("{:?}\n{}\n", answer.headers, answer.text));
+    }
+    stop.cancel();
+    told
 }
 
 fn write_profile(dir: &Path) {

@@ -10,11 +10,9 @@ mod source;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use source::{Breach, Source};
-
-/// Folders that hold nothing of our own writing.
-const SKIPPED: [&str; 5] = ["target", ".git", "node_modules", ".venv", "__pycache__"];
 
 #[test]
 fn modules_use_only_those_to_their_right() {
@@ -74,28 +72,18 @@ fn sources() -> Vec<Source> {
     files().into_iter().filter(written).map(|path| Source::read(&root(), &path)).collect()
 }
 
-/// All files, by their paths from the root, in order.
+/// All files that are written here, by their paths from the root, in order: what git knows, and what it would take.
 fn files() -> Vec<String> {
-    let mut files = Vec::new();
-    let mut folders = vec![root()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
-            let entry = entry.unwrap();
-            let kind = entry.file_type().unwrap();
-            let skipped = SKIPPED.iter().any(|name| entry.file_name() == *name);
-            if kind.is_dir() && !skipped {
-                folders.push(entry.path());
-            } else if kind.is_file() {
-                files.push(relative(&entry.path()));
-            }
-        }
-    }
-    files.sort();
-    files
-}
-
-fn relative(path: &Path) -> String {
-    path.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/")
+    // In a container the checkout may be another user's.
+    let listing = ["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let listed = Command::new("git").args(listing).current_dir(root()).output();
+    let listed = listed.unwrap_or_else(|e| panic!("git must be installed, to tell which files are written here: {e}"));
+    let said = String::from_utf8_lossy(&listed.stderr);
+    assert!(listed.status.success(), "git cannot list the files of {}: {said}", root().display());
+    let paths = String::from_utf8(listed.stdout).unwrap();
+    // Deleted files are listed until that is committed, and one in conflict more than once.
+    let there = paths.split('\0').filter(|path| root().join(path).is_file());
+    there.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn root() -> PathBuf {

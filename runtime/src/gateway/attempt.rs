@@ -160,6 +160,7 @@ impl Attempt {
         if call.request.is_read() {
             return self.spawn(flow::read(self.clone(), call)).await;
         }
+        flow::check_credential(self, &call).await?;
         let digest = call.digest();
         let Some(slot) = call.slot() else { return self.spawn(flow::effect(self.clone(), call, digest, 0)).await.0 };
         let ordinal = lock(&self.slots).begin(&slot, digest).map_err(|why| ambiguous(&slot, why))?;

@@ -16,6 +16,7 @@ use crate::effect::{self, After, Found, Holder, Learned, OnUnknown, Resend, Stat
 use crate::key::{self, EffectId, ProviderAccount};
 use crate::probe::Point;
 use crate::store::effect::{Answer, Claim, Claimed, Known, Settlement};
+use crate::store::storable;
 use crate::store::{self, effect as ledger};
 
 /// How long a call sleeps between two looks at an effect that another holds.
@@ -24,6 +25,12 @@ const IN_FLIGHT_POLL: Duration = Duration::from_millis(50);
 /// How long a settlement is tried again while the database cannot be reached. After that the effect stays claimed and is
 /// an unknown outcome for whoever meets it.
 const SETTLE_FOR: Duration = Duration::from_secs(60);
+
+/// Refuses a call whose credential cannot be had, before it is counted or claimed.
+pub async fn check_credential(attempt: &Arc<Attempt>, call: &Call) -> Result<(), Error> {
+    let flow = Flow { attempt, call, effect_id: None };
+    flow.outgoing(None).await.map(drop)
+}
 
 /// A checked call with the provider it goes to.
 pub struct Call {
@@ -83,10 +90,6 @@ pub async fn effect(
     let effect_id = key::effect_id(attempt.tenant(), provider, identity);
     let flow = Flow { attempt: &attempt, call: &call, effect_id: Some(effect_id) };
     let claim = flow.claim(effect_id, identity, &account, digest);
-    // Before the claim: a credential that is missing must leave nothing behind in the ledger.
-    if let Err(error) = flow.outgoing(None).await {
-        return (Err(error), End::Released);
-    }
     match flow.meet(claim).await {
         Ok((result, state)) => {
             let end = match (&result, state) {
@@ -137,7 +140,7 @@ impl Flow<'_> {
             attempt: self.attempt.number,
             effect_id: effect_id.0,
             keying,
-            identity: words,
+            identity: storable(&words),
             provider: self.call.profile.name.clone(),
             account: account.to_owned(),
             profile_version: self.call.profile.version.clone(),
@@ -241,9 +244,9 @@ impl Flow<'_> {
         let opened = Opened::new(self.attempt, held.effect_id);
         gateway.probe.reach(Point::AfterClaim).await;
         let outgoing = self.outgoing(Some(&held.known)).await;
-        let sent = match outgoing {
-            Ok(outgoing) => self.transmit(outgoing, self.not_after(&held)).await,
-            Err(error) => Sent::Nothing(error.to_string()),
+        let (sent, failed) = match outgoing {
+            Ok(outgoing) => (self.transmit(outgoing, self.not_after(&held)).await, None),
+            Err(error) => (Sent::Nothing(String::new()), Some(error)),
         };
         gateway.probe.reach(Point::AfterResponse).await;
         let key_remembered =
@@ -258,6 +261,9 @@ impl Flow<'_> {
         if !settled? {
             return Err(self.came_late(&settlement, &sent).await?.into());
         }
+        if let Some(error) = failed {
+            return Err(error);
+        }
         match after {
             After::Show => Ok((self.show(sent, learned), state)),
             After::Wait => Err(Stop::Suspended(EffectId(held.effect_id)).into()),
@@ -268,7 +274,8 @@ impl Flow<'_> {
     /// A key that the provider may have forgotten makes a second send unsafe, up to its first byte.
     fn not_after(&self, held: &Held) -> Duration {
         let lease = self.attempt.lease.deadline();
-        let relies_on_key = held.earlier_unknown && held.known.resend == Resend::Keyed;
+        let may_double = held.known.on_unknown == OnUnknown::AtLeastOnce;
+        let relies_on_key = held.earlier_unknown && held.known.resend == Resend::Keyed && !may_double;
         match held.key_until {
             Some(until) if relies_on_key => {
                 lease.min(until.saturating_sub(ms(self.attempt.gateway.config.max_send_ms)))

@@ -132,6 +132,10 @@ impl Checked {
     }
 }
 
+/// Longer ones are refused.
+const MAX_METHOD_BYTES: usize = 32;
+const MAX_URL_BYTES: usize = 8 << 10;
+
 /// Headers that belong to the connection, the framing or the host.
 const HOST_HEADERS: [&str; 13] = [
     "host",
@@ -153,6 +157,9 @@ const HOST_HEADERS: [&str; 13] = [
 pub fn check(request: Request, options: &Options, config: &GatewayConfig) -> Result<Checked, Refusal> {
     let invalid = |why: String| Refusal::InvalidRequest(why);
     check_identity(&options.identity)?;
+    if request.method.len() > MAX_METHOD_BYTES || request.url.len() > MAX_URL_BYTES {
+        return Err(invalid(format!("a method has at most {MAX_METHOD_BYTES} bytes, a URL at most {MAX_URL_BYTES}")));
+    }
     let method = Method::from_bytes(request.method.as_bytes())
         .map_err(|_| invalid(format!("`{}` is not an HTTP method", request.method.escape_debug())))?;
     if matches!(method, Method::CONNECT | Method::TRACE) {
@@ -197,7 +204,7 @@ fn check_headers(headers: Vec<(String, Vec<u8>)>, config: &GatewayConfig) -> Res
         }
         let value =
             HeaderValue::from_bytes(&value).map_err(|_| invalid("its value has bytes that no header may have"))?;
-        map.append(name, value);
+        map.try_append(name, value).map_err(|_| invalid("there are too many headers"))?;
     }
     Ok(map)
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -90,35 +90,37 @@ impl Transport {
 
     /// Sends once. Never fails: every way it can go is a [`Sent`].
     pub async fn send(&self, outgoing: Outgoing, target: &Target, bounds: Bounds) -> Sent {
-        let began = Arc::new(AtomicBool::new(false));
+        let first = FirstByte::default();
         let cancel = bounds.cancel.clone();
-        let limit = bounds.whole;
-        let exchange = self.exchange(outgoing, target, bounds, began.clone());
-        let stopped = tokio::select! {
-            sent = exchange => return sent,
-            () = tokio::time::sleep(limit) => Sent::TimedOut,
+        let deadline = tokio::time::Instant::now() + bounds.whole;
+        let why = tokio::select! {
+            biased;
+            sent = self.exchange(outgoing, target, bounds, deadline, first.clone()) => return sent,
             () = cancel.cancelled() => Sent::Lost("the attempt was stopped".to_owned()),
+            () = tokio::time::sleep_until(deadline) => Sent::TimedOut,
         };
-        if began.load(Ordering::Acquire) {
-            stopped
-        } else {
-            Sent::Nothing("it was stopped before it was sent".to_owned())
-        }
+        if first.forbid() { Sent::Nothing("it was stopped before it was sent".to_owned()) } else { why }
     }
 
-    async fn exchange(&self, outgoing: Outgoing, target: &Target, bounds: Bounds, began: Arc<AtomicBool>) -> Sent {
+    async fn exchange(
+        &self,
+        outgoing: Outgoing,
+        target: &Target,
+        bounds: Bounds,
+        deadline: tokio::time::Instant,
+        first: FirstByte,
+    ) -> Sent {
         let connected = tokio::time::timeout(bounds.connect, self.connect(target)).await;
         let stream = match connected {
             Ok(Ok(stream)) => stream,
             Ok(Err(why)) => return Sent::Nothing(why),
             Err(_) => return Sent::Nothing(format!("{} did not accept a connection in time", target.origin)),
         };
-        let gate = Gate { inner: stream, clock: self.clock.clone(), not_after: bounds.not_after, began: began.clone() };
-        let deadline = tokio::time::Instant::now() + bounds.whole;
+        let gate = Gate { inner: stream, clock: self.clock.clone(), not_after: bounds.not_after, first: first.clone() };
         match request_once(gate, outgoing, &bounds, deadline).await {
             Ok(answer) => answer,
-            Err(why) if began.load(Ordering::Acquire) => Sent::Lost(why),
-            Err(why) => Sent::Nothing(why),
+            Err(why) if first.forbid() => Sent::Nothing(why),
+            Err(why) => Sent::Lost(why),
         }
     }
 
@@ -163,7 +165,8 @@ async fn request_once(
     Ok(Sent::Answer { status: parts.status.as_u16(), headers: parts.headers, body })
 }
 
-/// Ends the connection with its request: a socket never outlives its send.
+/// Ends the connection with its request. A write that is under way on another thread may still end after this; that it
+/// began is known by then.
 struct AbortOnDrop(tokio::task::JoinHandle<hyper::Result<()>>);
 
 impl Drop for AbortOnDrop {
@@ -209,6 +212,7 @@ async fn collect(
     let mut collected = BytesMut::new();
     loop {
         let frame = tokio::select! {
+            biased;
             frame = body.frame() => frame,
             () = tokio::time::sleep_until(deadline) => return Body::Cut,
             () = cancel.cancelled() => return Body::Cut,
@@ -233,12 +237,39 @@ enum Stream {
     Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
 }
 
-/// Stands between HTTP and the connection: refuses the first byte after the deadline, and remembers that it was written.
+const OPEN: u8 = 0;
+const BEGUN: u8 = 1;
+const FORBIDDEN: u8 = 2;
+
+/// Whether the request's first byte may be, or may have been, written. Decided once: whoever gives a send up and whoever
+/// writes run on different threads, and both must know the same.
+#[derive(Clone, Default)]
+struct FirstByte(Arc<AtomicU8>);
+
+impl FirstByte {
+    /// Before every write: false when none may begin any more.
+    fn begin(&self) -> bool {
+        let was = self.0.compare_exchange(OPEN, BEGUN, Ordering::AcqRel, Ordering::Acquire);
+        matches!(was, Ok(_) | Err(BEGUN))
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Acquire) == BEGUN
+    }
+
+    /// True when nothing was written, and then nothing will be.
+    fn forbid(&self) -> bool {
+        let was = self.0.compare_exchange(OPEN, FORBIDDEN, Ordering::AcqRel, Ordering::Acquire);
+        matches!(was, Ok(_) | Err(FORBIDDEN))
+    }
+}
+
+/// Stands between HTTP and the connection: refuses the first byte after the deadline, and remembers that one was begun.
 struct Gate {
     inner: Stream,
     clock: Arc<dyn Clock>,
     not_after: Duration,
-    began: Arc<AtomicBool>,
+    first: FirstByte,
 }
 
 impl AsyncRead for Gate {
@@ -252,17 +283,16 @@ impl AsyncRead for Gate {
 
 impl AsyncWrite for Gate {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if !self.began.load(Ordering::Acquire) && self.clock.elapsed() >= self.not_after {
+        if !self.first.has_begun() && self.clock.elapsed() >= self.not_after {
             return Poll::Ready(Err(io::Error::other("the lease or the provider's memory of the key is over")));
         }
-        let written = match &mut self.inner {
+        if !self.first.begin() {
+            return Poll::Ready(Err(io::Error::other("the send was given up")));
+        }
+        match &mut self.inner {
             Stream::Plain(s) => Pin::new(s).poll_write(cx, buf),
             Stream::Tls(s) => Pin::new(s).poll_write(cx, buf),
-        };
-        if matches!(written, Poll::Ready(Ok(n)) if n > 0) {
-            self.began.store(true, Ordering::Release);
         }
-        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -10,13 +10,13 @@ use super::engine::{Engine, Module};
 use super::guest::{Guest, RunInfo, Setting};
 use super::outcome::{self, Outcome};
 use super::stdio::Captured;
+use crate::config::ms;
 use crate::gateway::Attempt;
 
 /// How long a guest that computes rests at every epoch.
 const BREATH: Duration = Duration::from_millis(1);
 
 /// What one attempt is to run.
-#[derive(Debug)]
 pub struct Execution {
     pub attempt: Arc<Attempt>,
     pub info: RunInfo,
@@ -28,6 +28,12 @@ pub struct Execution {
     pub deadline: Instant,
     /// None: fresh random numbers.
     pub random_seed: Option<[u8; 32]>,
+}
+
+impl std::fmt::Debug for Execution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Execution").field("export", &self.export).finish_non_exhaustive()
+    }
 }
 
 /// How it went.
@@ -45,14 +51,17 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
     let run = Some((attempt.clone(), info));
     let mut store = new_store(engine, Setting { memory_bytes, deadline, random_seed, run });
     let result = {
-        let call = async {
+        let mut call = std::pin::pin!(async {
             let instance = module.pre.instantiate_async(&mut store).await?;
             instance.deedbox_activity_activities().call_run(&mut store, &export, &input).await
-        };
+        });
         tokio::select! {
-            result = call => Ok(result),
+            result = &mut call => Ok(result),
             () = tokio::time::sleep_until(deadline) => Err(timed_out()),
-            () = attempt.stopped() => Err(Outcome::Stopped),
+            () = attempt.stopped() => {
+                let by_itself = tokio::time::timeout(ms(engine.config.stop_ms), call).await;
+                by_itself.map_err(|_| Outcome::Stopped)
+            }
         }
     };
     // Closing stops the attempt as well, so this is asked before.
@@ -63,11 +72,12 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
     let outcome = match result {
         Err(outcome) => outcome,
         Ok(Ok(returned)) => outcome::returned(returned, engine.config.max_output_bytes),
-        Ok(Err(error)) => match outcome::ended(error, guest.limiter.denied, &stderr.text()) {
-            // Interrupted to make it stop, not because its time was over: that spends no attempt.
-            Outcome::Ended { code: "timed-out", .. } if stopped => Outcome::Stopped,
-            outcome => outcome,
-        },
+        Ok(Err(error)) => outcome::ended(error, guest.limiter.denied, &stderr.text()),
+    };
+    let outcome = match outcome {
+        // What a guest makes of being stopped is no failure of its own: that spends no attempt.
+        Outcome::Failed(_) | Outcome::Ended { .. } if stopped => Outcome::Stopped,
+        outcome => outcome,
     };
     Ended { outcome, stdout, stderr, peak_memory_bytes: guest.limiter.peak as u64 }
 }
@@ -84,7 +94,7 @@ pub fn new_store(engine: &Engine, setting: Setting) -> Store<Guest> {
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|context| {
         let guest = context.data();
-        let over = guest.is_stopping() || Instant::now() >= guest.deadline;
+        let over = Instant::now() >= guest.deadline;
         // A bare yield would keep the thread busy: sockets and timers of the whole process would wait for a pause.
         let breath = || Box::pin(tokio::time::sleep(BREATH));
         Ok(if over { UpdateDeadline::Interrupt } else { UpdateDeadline::YieldCustom(1, breath()) })

@@ -83,10 +83,6 @@ impl Guest {
     pub fn run_info(&self) -> Result<RunInfo, NoRun> {
         self.run.as_ref().map(|(_, info)| info.clone()).ok_or(NoRun("context"))
     }
-
-    pub fn is_stopping(&self) -> bool {
-        self.run.as_ref().is_some_and(|(attempt, _)| attempt.is_stopping())
-    }
 }
 
 /// Three independent streams from one seed: the secure one, the insecure one, and the seed for hash maps.

@@ -7,6 +7,7 @@ use wasmtime::Trap;
 use super::bindings::exports::deedbox::activity::activities as wit;
 use crate::gateway::Stop;
 use crate::key::EffectId;
+use crate::store;
 
 /// The longest failure code and message that are kept; the rest is cut.
 const MAX_CODE_BYTES: usize = 128;
@@ -20,14 +21,27 @@ pub enum Outcome {
     Completed(String),
     /// The guest, or the host about its result, reports a failure.
     Failed(Failure),
-    /// The host ended the guest; `code` is `trap`, `stack-overflow`, `out-of-memory` or `timed-out`.
+    /// The host ended the guest; `code` is `trap`, `stack-overflow`, `out-of-memory`, `timed-out`,
+    /// `module-unavailable` or `internal-error`.
     Ended { code: &'static str, message: String },
     /// The run waits for the outcome of an effect.
     Suspended(EffectId),
-    /// The lease is over or the worker drains: the attempt must leave no trace of its own.
+    /// The lease is over or the worker drains: the run is given back, and no attempt is spent.
     Stopped,
-    /// The database failed in the middle.
-    Interrupted(String),
+    /// The database failed in the middle: the run is given back, and no attempt is spent.
+    Interrupted,
+}
+
+impl Outcome {
+    /// The outcome of an attempt that a failure of the database ended. The cause is for the log, not for the tenant.
+    pub fn of_store(error: &store::Error) -> Self {
+        tracing::warn!(error = %error, "the attempt ends because of the database");
+        if error.is_transient() {
+            return Self::Interrupted;
+        }
+        let message = "the host met an internal error; its log has the cause".to_owned();
+        Self::Ended { code: "internal-error", message }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -91,7 +105,7 @@ pub fn ended(error: wasmtime::Error, denied: bool, stderr: &str) -> Outcome {
     let error = match error.downcast::<Stop>() {
         Ok(Stop::Suspended(effect)) => return Outcome::Suspended(effect),
         Ok(Stop::LeaseOver) => return Outcome::Stopped,
-        Ok(Stop::Ledger(error)) => return Outcome::Interrupted(error.to_string()),
+        Ok(Stop::Ledger(error)) => return Outcome::of_store(&error),
         Err(error) => error,
     };
     let code = match error.downcast_ref::<Trap>() {

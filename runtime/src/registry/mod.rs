@@ -54,13 +54,19 @@ pub struct Registry {
     store: Store,
     engine: Arc<Engine>,
     artefacts: Artefacts,
-    compilations: Semaphore,
+    compilations: Arc<Semaphore>,
     loaded: Mutex<(u64, Loaded)>,
 }
 
 impl Registry {
     pub fn new(store: Store, engine: Arc<Engine>, artefacts: Artefacts) -> Self {
-        Self { store, engine, artefacts, compilations: Semaphore::new(MAX_COMPILATIONS), loaded: Mutex::default() }
+        Self {
+            store,
+            engine,
+            artefacts,
+            compilations: Arc::new(Semaphore::new(MAX_COMPILATIONS)),
+            loaded: Mutex::default(),
+        }
     }
 
     pub fn engine(&self) -> &Arc<Engine> {
@@ -117,9 +123,11 @@ impl Registry {
     }
 
     async fn compile(&self, bytes: Bytes) -> Result<(Component, Ready), Error> {
-        let _permit = self.compilations.acquire().await.map_err(|e| Error::Internal(e.to_string()))?;
+        let place = self.compilations.clone().acquire_owned().await.map_err(|e| Error::Internal(e.to_string()))?;
         let engine = self.engine.clone();
         let work = tokio::task::spawn_blocking(move || {
+            // Held by the work, not by who waits for it: an uploader who hangs up does not free a place.
+            let _place = place;
             let component = compile::compile(&engine, &bytes)?;
             let ready = ready(&engine, &component)?;
             Ok((component, ready))

@@ -4,7 +4,7 @@
 use uuid::Uuid;
 
 use super::lease::Lease;
-use super::{Error, Result, Store};
+use super::{Error, Result, Store, bounded};
 use crate::effect::{Learned, OnUnknown, Resend, State};
 
 /// How often a claim is tried again when another claim of the same effect committed between its snapshot and its end.
@@ -84,7 +84,11 @@ pub enum Claimed {
 /// Claims an effect that is absent or released.
 pub async fn claim(store: &Store, claim: Claim) -> Result<Claimed> {
     for _ in 0..CLAIM_TRIES {
-        match claim_once(store, &claim).await? {
+        let row = match claim_once(store, &claim).await {
+            Err(error) if error.was_rolled_back() => continue,
+            row => row?,
+        };
+        match row {
             Some(row) if row.won => return Ok(Claimed::Won(row.known()?)),
             Some(row) if !row.leased => return Ok(Claimed::LeaseOver),
             Some(row) => {
@@ -158,13 +162,13 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
            claimed as (
              insert into effects (tenant, effect_id, keying, identity, run_id, provider, account, profile_version,
                method, url, digest, wire_key, carrier, window_ms, window_from, resend, on_unknown, state, holder_run,
-               holder_attempt, holder_token, holder_send, first_sent_at, last_sent_at)
+               holder_token, holder_send, first_sent_at, last_sent_at)
              select $1, $5, $6, $7, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'claimed', $2,
-               $4, $3, 1, deedbox_now(), deedbox_now()
+               $3, 1, deedbox_now(), deedbox_now()
              from lease
              on conflict (tenant, effect_id) do update
-             set state = 'claimed', holder_run = $2, holder_attempt = $4, holder_token = $3,
-                 holder_send = effects.holder_send + 1, last_sent_at = deedbox_now()
+             set state = 'claimed', holder_run = $2, holder_token = $3,
+                 holder_send = effects.holder_send + 1, last_sent_at = deedbox_now(), settled_at = null
              where effects.state = 'released' and effects.digest = $13
              returning *),
            sent as (
@@ -209,7 +213,7 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
         claim.resend.as_str(),
         claim.on_unknown.as_str()
     );
-    Ok(row.fetch_optional(&store.pool).await?)
+    bounded(row.fetch_optional(&store.pool)).await
 }
 
 async fn lease_holds(store: &Store, lease: &Lease) -> Result<bool> {
@@ -239,7 +243,7 @@ pub async fn resend(
              for share),
            taken as (
              update effects e
-             set holder_run = $2, holder_attempt = $4, holder_token = $3, holder_send = e.holder_send + 1,
+             set holder_run = $2, holder_token = $3, holder_send = e.holder_send + 1,
                  last_sent_at = deedbox_now()
              from lease
              where e.tenant = $1 and e.effect_id = $5 and e.state = 'claimed' and e.holder_run = $6
@@ -260,7 +264,10 @@ pub async fn resend(
         from.token,
         from.send
     );
-    Ok(send.fetch_optional(&store.pool).await?)
+    match bounded(send.fetch_optional(&store.pool)).await {
+        Err(error) if error.was_rolled_back() => Ok(None),
+        sent => sent,
+    }
 }
 
 /// What a send learned, and the state that it leaves the effect in.
@@ -310,5 +317,5 @@ pub async fn settle(store: &Store, settlement: &Settlement) -> Result<bool> {
         answer.and_then(|a| a.body.as_deref()),
         answer.map(|a| a.source.as_str())
     );
-    Ok(settled.fetch_one(&store.pool).await? == 1)
+    Ok(bounded(settled.fetch_one(&store.pool)).await? == 1)
 }

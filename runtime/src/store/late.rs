@@ -8,24 +8,26 @@ use crate::effect::{Event, Resend, State, repeats, transition};
 /// Completes the effect with the success that came late, if its state allows it; a recorded refusal gives way to it. True when the world changed twice.
 pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Holder, answer: &Answer) -> Result<bool> {
     let mut tx = store.pool.begin().await?;
-    let Some(row) = sqlx::query!(
-        r#"select state, resend,
-                  exists (select from sends s where s.tenant = e.tenant and s.effect_id = e.effect_id
-                          and s.send <> $3 and s.result = 'answered' and s.status < 400) as "applied_twice!"
-           from effects e where tenant = $1 and effect_id = $2 for update"#,
+    let locked = sqlx::query!(
+        "select state, resend from effects where tenant = $1 and effect_id = $2 for update",
+        tenant,
+        &effect_id[..]
+    );
+    let Some(row) = locked.fetch_optional(&mut *tx).await? else { return Ok(false) };
+    // Only now that the effect is locked: what the other sends learned is to be seen.
+    let applied_twice = sqlx::query_scalar!(
+        r#"select exists (select from sends where tenant = $1 and effect_id = $2 and send <> $3
+                          and result = 'answered' and status < 400) as "twice!""#,
         tenant,
         &effect_id[..],
         from.send
     )
-    .fetch_optional(&mut *tx)
-    .await?
-    else {
-        return Ok(false);
-    };
+    .fetch_one(&mut *tx)
+    .await?;
     let corrupt = |e: crate::effect::UnknownWord| Error::Corrupt(e.to_string());
     let state: State = row.state.parse().map_err(corrupt)?;
     let resend: Resend = row.resend.parse().map_err(corrupt)?;
-    let event = Event::LateProof { repeated: row.applied_twice && repeats(resend, true) };
+    let event = Event::LateProof { repeated: applied_twice && repeats(resend, true) };
     let Ok(next) = transition(Some(state), event) else { return Ok(false) };
     sqlx::query!(
         "update effects

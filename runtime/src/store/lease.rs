@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use super::{Result, Store, big, storable};
+use super::{Result, Store, big, bounded, storable};
 
 /// A run that this worker now holds, with all it needs to begin an attempt.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ pub async fn lease(store: &Store, worker: &str, limit: i64, ttl_ms: u64) -> Resu
         worker,
         big(ttl_ms) as f64
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// Renews all leases of a worker in one statement, and gives those that it still holds.
@@ -117,7 +117,7 @@ pub async fn renew(store: &Store, leases: &[Lease], ttl_ms: u64) -> Result<Vec<L
 }
 
 /// Ends an attempt under its lease; false when the lease is over, and then nothing is changed. A run that ends leaves
-/// its unsettled effects escaped.
+/// its unsettled effects escaped. A run may be given back to the queue after the lease's end, while nobody else has it.
 pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
     let change = Change::of(&finish.next);
     let done = sqlx::query_scalar!(
@@ -131,13 +131,13 @@ pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
                                when $11::bytea is not null and (select state from waited) is distinct from 'escaped'
                                  then deedbox_now() end,
                  ended_at = case when $4 in ('completed', 'failed') then deedbox_now() end
-             where tenant = $1 and run_id = $2 and token = $3 and state = 'running' and due_at > deedbox_now()
+             where tenant = $1 and run_id = $2 and token = $3 and state = 'running' and (due_at > deedbox_now() or $12)
              returning tenant, run_id, attempts, ended_at),
            attempt as (
              update attempts a set ended_at = deedbox_now(), outcome = $6, failure = $7, peak_memory_bytes = $9
              from run where a.tenant = run.tenant and a.run_id = run.run_id and a.attempt = run.attempts),
            escaped as (
-             update effects e set state = 'escaped'
+             update effects e set state = 'escaped', settled_at = deedbox_now()
              from run where run.ended_at is not null and e.tenant = run.tenant and e.holder_run = run.run_id
                and e.state = 'claimed'),
            told as (
@@ -155,9 +155,17 @@ pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
         change.spent_back,
         finish.peak_memory_bytes,
         change.due_in_ms,
-        change.waiting_effect
+        change.waiting_effect,
+        finish.next.only_gives_back()
     );
-    Ok(done.fetch_one(&store.pool).await? == 1)
+    Ok(bounded(done.fetch_one(&store.pool)).await? == 1)
+}
+
+impl Next {
+    /// Such a finish also counts after the lease's end, as long as nobody else has taken the run: it claims nothing.
+    pub fn only_gives_back(&self) -> bool {
+        matches!(self, Self::Requeue { .. })
+    }
 }
 
 struct Change<'a> {
@@ -186,9 +194,11 @@ impl<'a> Change<'a> {
 }
 
 /// Ends runs whose worker was lost in their last allowed attempt, at most `limit`, and gives their number. Their
-/// unsettled effects are escaped.
-pub async fn fail_lost(store: &Store, limit: i64, failure: &str) -> Result<i64> {
-    let done = sqlx::query_scalar!(
+/// unsettled effects are escaped, by a statement of its own: a claim that committed while the runs were being locked is to
+/// be seen.
+pub async fn fail_lost(store: &Store, limit: i64, failure: &str) -> Result<usize> {
+    let mut tx = store.pool.begin().await?;
+    let ended = sqlx::query!(
         r#"with lost as (
              select tenant, run_id from runs
              where due_at <= deedbox_now() and state = 'running' and spent >= max_attempts
@@ -200,14 +210,28 @@ pub async fn fail_lost(store: &Store, limit: i64, failure: &str) -> Result<i64> 
            attempt as (
              update attempts a set ended_at = deedbox_now(), outcome = 'worker-lost'
              from run where a.tenant = run.tenant and a.run_id = run.run_id and a.attempt = run.attempts
-               and a.ended_at is null),
-           escaped as (
-             update effects e set state = 'escaped'
-             from run where e.tenant = run.tenant and e.holder_run = run.run_id and e.state = 'claimed'),
-           told as (select pg_notify('deedbox_ended', run.tenant || '/' || run.run_id::text) from run)
-           select count(*) as "count!" from run, told"#,
+               and a.ended_at is null)
+           select tenant as "tenant!", run_id as "run_id!",
+                  pg_notify('deedbox_ended', tenant || '/' || run_id::text)::text as told
+           from run"#,
         limit,
         failure
-    );
-    Ok(done.fetch_one(&store.pool).await?)
+    )
+    .fetch_all(&mut *tx)
+    .await?;
+    if !ended.is_empty() {
+        let tenants: Vec<String> = ended.iter().map(|run| run.tenant.clone()).collect();
+        let run_ids: Vec<Uuid> = ended.iter().map(|run| run.run_id).collect();
+        sqlx::query!(
+            "update effects e set state = 'escaped', settled_at = deedbox_now()
+             from unnest($1::text[], $2::uuid[]) as run (tenant, run_id)
+             where e.tenant = run.tenant and e.holder_run = run.run_id and e.state = 'claimed'",
+            &tenants,
+            &run_ids
+        )
+        .execute(&mut *tx)
+        .await?;
+    }
+    tx.commit().await?;
+    Ok(ended.len())
 }

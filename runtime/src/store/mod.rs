@@ -41,6 +41,8 @@ pub enum Error {
     Unavailable(#[source] sqlx::Error),
     #[error("the connection to the database was lost")]
     ConnectionLost,
+    #[error("the database did not answer within {} s", STATEMENT.as_secs())]
+    TimedOut,
     #[error("the database could not carry out a statement: {0}")]
     Statement(#[source] sqlx::Error),
     #[error("the database refused a change: constraint {0}")]
@@ -77,6 +79,17 @@ fn is_statement_fault(code: &str) -> bool {
 }
 
 impl Error {
+    /// True when the database is in trouble and the same statement may succeed later. Whether it was carried out is not known.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::ConnectionLost | Self::TimedOut)
+    }
+
+    /// True when the database chose this statement to end a deadlock or a conflict: nothing was changed (SQLSTATE class 40).
+    fn was_rolled_back(&self) -> bool {
+        let Self::Unavailable(error) = self else { return false };
+        error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code.starts_with("40"))
+    }
+
     /// True when the named constraint refused the change.
     pub fn violates(&self, constraint: &str) -> bool {
         matches!(self, Self::Constraint(name) if name == constraint)
@@ -148,6 +161,13 @@ pub async fn create_database(url: &str, name: &str) -> Result<()> {
     }
     store.close().await;
     Ok(())
+}
+
+/// The longest wait for a statement that a run depends on. A lost network would otherwise hold it for ever.
+const STATEMENT: Duration = Duration::from_secs(15);
+
+async fn bounded<T>(statement: impl Future<Output = std::result::Result<T, sqlx::Error>>) -> Result<T> {
+    Ok(tokio::time::timeout(STATEMENT, statement).await.map_err(|_| Error::TimedOut)??)
 }
 
 /// PostgreSQL text cannot hold NUL: it is shown as the replacement character.

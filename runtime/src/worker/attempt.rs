@@ -19,6 +19,9 @@ use crate::registry;
 use crate::store::lease::Leased;
 use crate::store::{self, log::Log};
 
+/// How long after the lease's end a run is still tried to be given back.
+const GIVE_BACK_FOR: Duration = Duration::from_secs(60);
+
 /// The first pause before a record is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -101,15 +104,20 @@ impl Worker {
     async fn record(&self, leased: &Leased, lease: &Lease, ended: Ended) {
         let finish = finish::finish(leased, ended, ms(self.config.max_retry_after_ms), rand::random());
         let mut pause = RETRY_PAUSE;
+        let give_up = || {
+            let longer = if finish.next.only_gives_back() { GIVE_BACK_FOR } else { Duration::ZERO };
+            self.gateway.clock().elapsed() >= lease.deadline() + longer
+        };
         loop {
             match store::lease::finish(&self.store, finish.clone()).await {
                 Ok(true) => return tracing::debug!(outcome = finish.outcome, "attempt ended"),
                 Ok(false) => return tracing::info!("the lease was over before the attempt could be recorded"),
-                Err(error) if self.gateway.clock().elapsed() >= lease.deadline() => {
+                Err(error) if !error.is_transient() || give_up() => {
                     return tracing::error!(error = %error, "the attempt could not be recorded");
                 }
-                Err(_) => tokio::time::sleep(pause).await,
+                Err(error) => tracing::warn!(error = %error, "the attempt could not be recorded yet"),
             }
+            tokio::time::sleep(pause).await;
             pause = (pause * 2).min(Duration::from_secs(1));
         }
     }
@@ -118,7 +126,7 @@ impl Worker {
 /// A module that cannot be made ready is the host's fault or the database's, not the guest's.
 fn unprepared(error: registry::Error) -> Ended {
     let outcome = match error {
-        registry::Error::Store(error) => Outcome::Interrupted(error.to_string()),
+        registry::Error::Store(error) => Outcome::of_store(&error),
         other => Outcome::Ended { code: "module-unavailable", message: other.to_string() },
     };
     Ended { outcome, stdout: Captured::default(), stderr: Captured::default(), peak_memory_bytes: 0 }

@@ -18,8 +18,9 @@ pub fn finish(leased: &Leased, ended: Ended, max_retry_after: Duration, chance: 
         Outcome::Completed(output) => ("completed".to_owned(), None, Next::Complete { output }),
         Outcome::Suspended(effect) => ("suspended".to_owned(), None, Next::Wait { effect_id: effect.0 }),
         Outcome::Stopped => ("drained".to_owned(), None, Next::Requeue { after_ms: 0 }),
-        Outcome::Interrupted(message) => {
-            let failure = text("interrupted", &message, FailureKind::Retryable, None);
+        Outcome::Interrupted => {
+            let message = "the database could not be reached in the middle of the attempt";
+            let failure = text("interrupted", message, FailureKind::Retryable, None);
             ("interrupted".to_owned(), Some(failure), Next::Requeue { after_ms: INTERRUPTED_PAUSE_MS })
         }
         Outcome::Ended { code, message } => {

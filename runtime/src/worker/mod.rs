@@ -30,7 +30,6 @@ const MAX_BATCH: usize = 16;
 const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 
 /// One worker of one node.
-#[derive(Debug)]
 pub struct Worker {
     name: String,
     store: Store,
@@ -42,8 +41,13 @@ pub struct Worker {
     versions: Versions,
 }
 
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 /// What a worker is made of.
-#[derive(Debug)]
 pub struct Parts {
     /// Names the worker in the record of every attempt.
     pub name: String,
@@ -53,6 +57,12 @@ pub struct Parts {
     pub config: WorkerConfig,
     /// The deployment's secret for stable random numbers.
     pub random_secret: [u8; 32],
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parts").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Worker {
@@ -80,8 +90,7 @@ impl Worker {
         let attempts = TaskTracker::new();
         let wake = wake::Wake::default();
         tokio::select! {
-            () = shutdown.cancelled() => {}
-            never = self.clone().lease_forever(&attempts, &wake) => match never {},
+            () = self.clone().lease_until(&shutdown, &attempts, &wake) => {}
             never = wake.listen_forever(&self.store) => match never {},
             never = self.leases.renew_forever(&self.store) => match never {},
             never = rescuer::run_forever(&self.store, ms(self.config.poll_ms)) => match never {},
@@ -103,9 +112,13 @@ impl Worker {
         }
     }
 
-    async fn lease_forever(self: Arc<Self>, attempts: &TaskTracker, wake: &wake::Wake) -> std::convert::Infallible {
-        loop {
-            let places = self.free_places().await;
+    /// Looks at the shutdown only between statements: a lease that commits after nobody waits for it any more would be lost.
+    async fn lease_until(self: Arc<Self>, shutdown: &CancellationToken, attempts: &TaskTracker, wake: &wake::Wake) {
+        while !shutdown.is_cancelled() {
+            let places = tokio::select! {
+                () = shutdown.cancelled() => return,
+                places = self.free_places() => places,
+            };
             let wanted = places.len();
             let leased = match self.lease(wanted).await {
                 Ok(leased) => leased,
@@ -124,7 +137,10 @@ impl Worker {
                 });
             }
             if !full {
-                wake.wait(ms(self.config.poll_ms)).await;
+                tokio::select! {
+                    () = shutdown.cancelled() => return,
+                    () = wake.wait(ms(self.config.poll_ms)) => {}
+                }
             }
         }
     }

@@ -12,12 +12,12 @@ const FAILURE: &str =
     r#"{"code":"worker-lost","message":"the worker was lost in the last allowed attempt","kind":"retryable"}"#;
 
 /// Ends all such runs and gives their number.
-pub async fn run_once(store: &Store) -> Result<i64, store::Error> {
+pub async fn run_once(store: &Store) -> Result<usize, store::Error> {
     let mut ended = 0;
     loop {
         let batch = store::lease::fail_lost(store, BATCH, FAILURE).await?;
         ended += batch;
-        if batch < BATCH {
+        if batch < BATCH as usize {
             return Ok(ended);
         }
     }

@@ -11,27 +11,33 @@ const PATHS: [&str; 6] = ["/", ".", "/etc/passwd", "/proc/self/environ", "/tmp",
 
 #[data]
 struct Print {
+    /// Printed first, as it is.
+    #[serde(default)]
+    raw: Vec<u8>,
+    #[serde(default)]
     lines: u32,
     /// Length of each line without its end.
+    #[serde(default)]
     bytes: usize,
     #[serde(default)]
     stderr: bool,
 }
 
-/// Prints lines of `x`, and returns how many could be written.
+/// Prints bytes that may be no text, then lines of `x`, and returns how many could be written.
 #[activity]
 fn print(_ctx: &Context, input: Print) -> Result<u32, Failure> {
+    write(&input.raw, input.stderr).map_err(|error| Failure::permanent("cannot-print", error.to_string()))?;
     let line = format!("{}\n", "x".repeat(input.bytes));
-    let written = (0..input.lines).take_while(|_| write(&line, input.stderr).is_ok()).count();
+    let written = (0..input.lines).take_while(|_| write(line.as_bytes(), input.stderr).is_ok()).count();
     Ok(u32::try_from(written).unwrap_or(u32::MAX))
 }
 
-fn write(line: &str, stderr: bool) -> std::io::Result<()> {
+fn write(bytes: &[u8], stderr: bool) -> std::io::Result<()> {
     if stderr {
-        return std::io::stderr().write_all(line.as_bytes());
+        return std::io::stderr().write_all(bytes);
     }
     let mut stdout = std::io::stdout();
-    stdout.write_all(line.as_bytes())?;
+    stdout.write_all(bytes)?;
     stdout.flush()
 }
 

@@ -1,7 +1,7 @@
 //! The HTTP API, over sockets: a node serves, with or without working, and everything is asked of it as any client would.
 
 mod activities;
-mod client;
+pub mod client;
 mod effects;
 mod isolation;
 mod modules;

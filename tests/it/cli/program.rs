@@ -11,6 +11,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
+use crate::harness::ps;
+
 const SAID_WITHIN: Duration = Duration::from_secs(60);
 const ENDED_WITHIN: Duration = Duration::from_secs(120);
 /// What would change the programs' settings if it came from the tests' own surroundings.
@@ -199,9 +201,7 @@ impl Up {
 /// The command lines of all processes that name a directory.
 pub fn processes_of(dir: &Path) -> Vec<String> {
     let dir = dir.to_str().unwrap();
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = all.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(|line| line.contains(dir)).collect()
+    ps::all().into_iter().filter(|line| line.contains(dir)).collect()
 }
 
 /// A provider for as long as the test's runtime lives; gives its origin and its books.

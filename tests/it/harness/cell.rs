@@ -30,6 +30,17 @@ pub enum At {
 }
 
 impl At {
+    pub const ALL: [Self; 8] = [
+        Self::BeforeClaim,
+        Self::AfterClaim,
+        Self::AfterSend,
+        Self::AfterApply,
+        Self::AfterResponse,
+        Self::AfterSettle,
+        Self::AfterReturn,
+        Self::BeforeFinish,
+    ];
+
     /// The probe's point; none where the provider holds the request.
     pub fn point(self) -> Option<Point> {
         match self {

@@ -1,5 +1,7 @@
 //! One PostgreSQL server for all tests of the process, and a fresh database for each, cloned from a migrated template.
 
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -76,13 +78,27 @@ fn start() -> String {
     url
 }
 
-/// A directory that PostgreSQL's own user can reach. Those of test processes that have ended are removed beside the tests.
+/// A directory that PostgreSQL's own user can reach. It is locked for as long as this process lives; those that nobody
+/// locks any more are removed beside the tests.
 fn directory() -> PathBuf {
-    let all = std::env::temp_dir().join("deedbox-tests");
+    let all = std::env::temp_dir().join("deedbox-test-servers");
     std::fs::create_dir_all(&all).unwrap();
-    let ended = |name: &std::ffi::OsStr| !PathBuf::from("/proc").join(name).exists();
-    let old = std::fs::read_dir(&all).unwrap().flatten().filter(|entry| ended(&entry.file_name()));
-    let old: Vec<PathBuf> = old.map(|entry| entry.path()).collect();
-    std::thread::spawn(move || old.iter().for_each(|path| drop(std::fs::remove_dir_all(path))));
-    all.join(std::process::id().to_string())
+    // Nobody looks for what is free while another is between making its directory and locking it.
+    let one_at_a_time = File::create(all.join("lock")).unwrap();
+    one_at_a_time.lock().unwrap();
+    let old: Vec<(PathBuf, File)> =
+        std::fs::read_dir(&all).unwrap().flatten().filter_map(|entry| ended(entry.path())).collect();
+    let own = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir_in(&all).unwrap().keep();
+    let alive = File::create(own.join("lock")).unwrap();
+    alive.lock().unwrap();
+    std::mem::forget(alive);
+    std::thread::spawn(move || old.iter().for_each(|(path, _locked)| drop(std::fs::remove_dir_all(path))));
+    own.join("data")
+}
+
+/// The directory of a test process that has ended, and its lock, which is ours now.
+fn ended(path: PathBuf) -> Option<(PathBuf, File)> {
+    let lock = File::open(path.join("lock")).ok()?;
+    lock.try_lock().ok()?;
+    Some((path, lock))
 }

@@ -6,9 +6,13 @@ mod database;
 pub mod freeze;
 pub mod logs;
 pub mod process;
+pub mod ps;
+pub mod raw;
 pub mod shared;
 mod world;
 
+use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 
 pub use database::Database;
@@ -27,8 +31,23 @@ pub fn component(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}; run `cargo xtask guests` first", path.display()))
 }
 
-#[allow(clippy::disallowed_methods, reason = "the one place of the tests that reads the environment")]
+/// Whether the long suite was asked for, as `cargo xtask test --long` does.
+pub fn long() -> bool {
+    given("DEEDBOX_LONG").is_some_and(|value| value == "1")
+}
+
+/// Says that a test did nothing, past the harness that keeps what tests print.
+pub fn skipped(what: &str) {
+    // Nobody reads it: then nobody needs it.
+    writeln!(std::io::stderr(), "skipped, for it is of the long suite (`cargo xtask test --long`): {what}").ok();
+}
+
 fn components_dir() -> PathBuf {
-    let given = std::env::var_os("DEEDBOX_COMPONENTS").map(PathBuf::from);
+    let given = given("DEEDBOX_COMPONENTS").map(PathBuf::from);
     given.unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/guests/components")))
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one place of the tests that reads the environment")]
+fn given(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::{World, shared};
+use super::{World, ps, shared};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -76,15 +76,13 @@ impl Process {
 
     async fn until(&self, reached: impl Fn(char) -> bool) {
         let give_up = Instant::now() + PATIENCE;
-        let path = format!("/proc/{}/stat", self.child.id());
         loop {
-            let stat = std::fs::read_to_string(&path).unwrap();
-            let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap();
+            let state = ps::state(self.child.id()).unwrap();
             if reached(state) {
                 return;
             }
-            assert!(Instant::now() < give_up, "{stat}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            assert!(Instant::now() < give_up, "{state}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 }

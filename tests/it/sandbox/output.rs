@@ -3,10 +3,9 @@
 use deedbox::store::{self, log::Log};
 use deedbox_books::Options;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 
 use super::world_with;
+use crate::harness::raw::serve_once;
 use crate::harness::{TENANT, World, config};
 
 const CAP: usize = 256 << 10;
@@ -138,6 +137,23 @@ async fn nul_in_a_log_is_shown_as_a_replacement() {
     assert_eq!(logs(&world, run).await[0].text, "a\u{fffd}b");
 }
 
+/// F-B16.
+#[tokio::test(flavor = "multi_thread")]
+async fn prints_that_are_no_text_are_kept_with_replacements() {
+    let world = World::keyed().await;
+    world.deploy("print", "stripe", json!({})).await;
+    for stream in ["stdout", "stderr"] {
+        let run =
+            world.start("print", json!({ "raw": b"a\0b\xff\xfe\xed\xa0\x80c", "stderr": stream == "stderr" })).await;
+        world.work().await;
+        assert_eq!(world.outcomes(run).await, ["completed"]);
+        let kept = logs(&world, run).await;
+        let text = kept[0].text.as_str();
+        assert_eq!((kept.len(), kept[0].stream.as_str()), (1, stream));
+        assert!(text.starts_with("a\u{fffd}b\u{fffd}") && text.ends_with("\u{fffd}c"), "{text:?}");
+    }
+}
+
 /// F-B16. The bytes of an answer come to the guest as they are, at once and from the record.
 #[tokio::test(flavor = "multi_thread")]
 async fn odd_bytes_in_an_answer_are_recorded_and_replayed() {
@@ -184,21 +200,4 @@ fn odd_policy(origin: &str) -> Value {
 fn body_of(answer: &[u8]) -> &[u8] {
     let at = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
     &answer[at + 4..]
-}
-
-/// Gives one answer, whatever is asked, and is gone.
-async fn serve_once(answer: &'static [u8]) -> std::net::SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut request = vec![0; 64 << 10];
-        let mut read = 0;
-        while !request[..read].windows(4).any(|window| window == b"\r\n\r\n") {
-            read += stream.read(&mut request[read..]).await.unwrap();
-        }
-        stream.write_all(answer).await.unwrap();
-        stream.shutdown().await.ok();
-    });
-    address
 }

@@ -100,7 +100,12 @@ async fn the_pause_between_attempts_is_the_policys() {
 /// F-C10.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attempt_that_timed_out_is_gone_before_the_next_begins() {
-    let world = World::keyed().await;
+    // Nothing but the attempt's own limit ends the send.
+    let world = world_with(|config| {
+        config.gateway.default_send_ms = 60_000;
+        config.gateway.max_send_ms = 60_000;
+    })
+    .await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     let provider = tokio::spawn(stall_then_answer(listener));
@@ -115,13 +120,12 @@ async fn an_attempt_that_timed_out_is_gone_before_the_next_begins() {
     assert_eq!(world.outcomes(run).await, ["timed-out", "completed"]);
     assert_eq!(world.output(run).await[0]["status"], Value::from(200));
     let [received, closed, again] = provider.await.unwrap();
-    let open = closed - received;
-    assert!(open > TimeDelta::milliseconds(200) && open < TimeDelta::milliseconds(2_000), "open for {open}");
+    assert!(closed - received < TimeDelta::seconds(6), "open from {received} to {closed}");
     assert!(closed <= again);
     let attempts = world.attempts(run).await;
     assert!(attempts[0].ended_at.unwrap() <= attempts[1].started_at);
     let lasted = attempts[0].ended_at.unwrap() - attempts[0].started_at;
-    assert!(lasted >= TimeDelta::seconds(1) && lasted < TimeDelta::seconds(2), "{lasted}");
+    assert!(lasted >= TimeDelta::seconds(1) && lasted < TimeDelta::seconds(6), "{lasted}");
 }
 
 /// Never answers the first request, but the second. When the first was received, when its connection was closed, and when

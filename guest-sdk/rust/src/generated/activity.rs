@@ -448,7 +448,7 @@ pub mod deedbox {
         pub headers: _rt::Vec::<(_rt::String,_rt::Vec::<u8>,)>,
         pub body: Body,
         pub source: Source,
-        /// The effect behind a claimed call, 32 hexadecimal digits or more; absent for a read.
+        /// The effect behind a claimed call, 64 hexadecimal digits; absent for a read.
         pub effect_id: ::core::option::Option<_rt::String>,
       }
       impl ::core::fmt::Debug for Response {
