@@ -66,7 +66,7 @@ pub struct Attempt {
     pub(super) number: i32,
     pub(super) policy: Arc<Policy>,
     pub(super) run_key: Key,
-    /// Set when the attempt must not begin or go on with anything: its guest is gone or must go.
+    /// Cuts the sends under way: the guest is gone. A guest that is only asked to stop must not see its sends fail for that.
     pub(super) closing: CancellationToken,
     tasks: TaskTracker,
     slots: Mutex<Slots>,
@@ -85,7 +85,7 @@ impl Attempt {
         policy: Arc<Policy>,
     ) -> Arc<Self> {
         let run_key = key::run_key(&lease.record.tenant, lease.record.run_id);
-        let closing = lease.ended().child_token();
+        let closing = CancellationToken::new();
         Arc::new(Self {
             gateway,
             lease,
@@ -126,12 +126,12 @@ impl Attempt {
 
     /// True once the attempt is asked to stop.
     pub fn is_stopping(&self) -> bool {
-        self.closing.is_cancelled()
+        self.lease.ended().is_cancelled() || self.closing.is_cancelled()
     }
 
     /// Ends when the lease is over or given up.
     pub async fn stopped(&self) {
-        self.closing.cancelled().await;
+        self.lease.ended().cancelled().await;
     }
 
     /// Saves a checkpoint under the lease.
