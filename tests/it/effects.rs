@@ -65,6 +65,24 @@ async fn keys(world: &World) -> Vec<String> {
         .collect()
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_run_that_the_guest_sends_itself_names_the_effect_and_is_what_the_provider_gets() {
+    let world = World::keyed().await;
+    world.deploy("send", "stripe", json!({})).await;
+    let with_key = |key: &str| json!({ "method": "POST", "url": world.charges(), "json": { "key": key }, "headers": [["Idempotency-Key", key]] });
+    let calls = [with_key("{run-key}"), with_key("{subkey:email}"), with_key("made-up-by-a-client-library")];
+    let run = world.start("send", json!({ "calls": calls, "then": ["trap", "return"] })).await;
+    world.work().await;
+    let output = world.output(run).await;
+    assert!(output.as_array().unwrap().iter().all(|call| call["source"] == "replayed"), "{output}");
+    let run_key = deedbox::key::run_key(crate::harness::TENANT, run);
+    let subkey = deedbox::key::subkey(&run_key, "email").unwrap();
+    let keys = keys(&world).await;
+    assert_eq!(keys[..2], [run_key.text(), subkey.text()]);
+    assert_ne!(keys[2], "made-up-by-a-client-library");
+    assert_eq!(world.books.applied().await.unwrap().len(), 3);
+}
+
 /// F-B05.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_request_under_a_claimed_identity_is_refused_and_not_sent() {

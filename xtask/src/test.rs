@@ -16,7 +16,7 @@ pub const COMPONENTS: &str = "DEEDBOX_COMPONENTS";
 
 #[derive(Args)]
 pub struct Options {
-    /// Run the long suite as well.
+    /// Run the long suite as well: wider searches of the model, and every cell of the crash matrix with real processes.
     #[arg(long)]
     long: bool,
     /// Check advisories as well, which needs a network; compiles cargo-deny into the cache when it is not there.

@@ -21,8 +21,6 @@ pub enum End {
     Trap,
     /// A retryable failure with the code `asked-to-fail`, due again at once.
     Fail,
-    /// The same, permanent.
-    FailPermanent,
     Spin,
     /// Returns once the attempt was asked to stop.
     WaitCancelled,
@@ -41,7 +39,6 @@ impl Then {
             End::Return => Ok(output),
             End::Trap => crate::limits::boom(),
             End::Fail => Err(Failure::retryable("asked-to-fail", "as asked").retry_after(Duration::ZERO)),
-            End::FailPermanent => Err(Failure::permanent("asked-to-fail", "as asked")),
             End::Spin => crate::limits::spin_on(),
             End::WaitCancelled => {
                 crate::context::wait_until_cancelled(ctx);

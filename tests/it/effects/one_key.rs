@@ -2,26 +2,15 @@
 //! to the effect that it belongs to.
 
 use std::path::Path;
-use std::time::Instant;
 
 use deedbox::config::Config;
-use deedbox::node::Node;
 use deedbox::probe;
 use deedbox_books::{Behaviour, Options};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{SOON, keys, named, post};
-use crate::harness::{World, config, node};
-
-/// One attempt of the run, by this node, once it is due.
-async fn attempt(node: &Node) {
-    let give_up = Instant::now() + SOON;
-    while !node.worker().run_once().await.unwrap() {
-        assert!(Instant::now() < give_up, "no attempt is due");
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-}
+use super::{keys, named, post};
+use crate::harness::{World, config, node, work_once};
 
 async fn statuses(world: &World, run: Uuid) -> Vec<Value> {
     world.output(run).await.as_array().unwrap().iter().map(|call| call["status"].clone()).collect()
@@ -39,7 +28,7 @@ async fn all_sends_of_an_effect_carry_one_key_and_no_other_effect_has_it() {
     let run = world.start("send", json!({ "calls": calls, "then": then })).await;
     let second = world.second("two", probe::none());
     for worker in [&world.node, &second, &world.node, &second, &world.node] {
-        attempt(worker).await;
+        work_once(worker).await;
     }
     assert_eq!(statuses(&world, run).await, [201, 201]);
     let workers: Vec<_> = world.attempts(run).await.into_iter().map(|attempt| attempt.worker).collect();
@@ -51,7 +40,7 @@ async fn all_sends_of_an_effect_carry_one_key_and_no_other_effect_has_it() {
     assert_eq!(world.books.applied().await.unwrap().len(), 2);
 
     let other = world.start("send", json!({ "calls": calls })).await;
-    attempt(&second).await;
+    work_once(&second).await;
     assert_eq!(statuses(&world, other).await, [201, 201]);
     let of_other = &self::keys(&world).await[10..];
     assert!(of_other.len() == 2 && of_other.iter().all(|key| !keys.contains(key)), "{of_other:?}");
@@ -81,11 +70,11 @@ async fn a_profile_that_is_edited_between_two_attempts_does_not_change_an_effect
     world.script(&[Behaviour::CutAfterApply]).await;
     let calls = json!([named(&world.charges(), "pinned")]);
     let run = world.start("send", json!({ "calls": calls, "then": ["fail", "return"] })).await;
-    attempt(&world.node).await;
+    work_once(&world.node).await;
 
     write_profile(profiles.path(), "2", "X-Other-Key", "hex");
     let second = node(&world.database, "two", with_profiles(profiles.path()), probe::none());
-    attempt(&second).await;
+    work_once(&second).await;
     assert_eq!(statuses(&world, run).await, [201]);
     let arrivals = world.books.arrivals().await.unwrap();
     assert_eq!(arrivals.len(), 2);
@@ -97,7 +86,7 @@ async fn a_profile_that_is_edited_between_two_attempts_does_not_change_an_effect
 
     // A new effect goes by the new profile.
     let other = world.start("send", json!({ "calls": calls })).await;
-    attempt(&second).await;
+    work_once(&second).await;
     assert_eq!(statuses(&world, other).await, [201]);
     let arrival = &world.books.arrivals().await.unwrap()[2];
     assert_eq!(arrival.header("idempotency-key"), None);

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use deedbox::clock::SystemClock;
 use deedbox::config::Config;
@@ -167,8 +168,17 @@ pub async fn work(node: &Node) {
             idle = 0;
         } else {
             idle += 1;
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+}
+
+/// One attempt, once one is due.
+pub async fn work_once(node: &Node) {
+    let give_up = Instant::now() + Duration::from_secs(30);
+    while !node.worker().run_once().await.unwrap() {
+        assert!(Instant::now() < give_up, "no attempt is due");
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
