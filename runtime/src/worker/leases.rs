@@ -13,7 +13,14 @@ use crate::store::{self, Store};
 pub struct Leases {
     clock: Arc<dyn Clock>,
     ttl_ms: u64,
-    held: Mutex<HashMap<store::lease::Lease, Arc<Lease>>>,
+    held: Mutex<Leased>,
+}
+
+#[derive(Debug, Default)]
+struct Leased {
+    all: HashMap<store::lease::Lease, Arc<Lease>>,
+    /// Set by a drain: a lease that comes later ends at once.
+    ending: bool,
 }
 
 impl Leases {
@@ -24,13 +31,25 @@ impl Leases {
     /// Keeps a lease renewed for as long as the guard lives.
     pub fn hold(&self, lease: Arc<Lease>) -> Held<'_> {
         let record = lease.record.clone();
-        self.lock().insert(record.clone(), lease);
+        let mut held = self.lock();
+        if held.ending {
+            lease.end();
+        }
+        held.all.insert(record.clone(), lease);
+        drop(held);
         Held { leases: self, record }
     }
 
-    /// Stops every attempt at once.
+    /// Stops every attempt at once, also one that is about to begin.
     pub fn end_all(&self) {
-        self.lock().values().for_each(|lease| lease.end());
+        let mut held = self.lock();
+        held.ending = true;
+        held.all.values().for_each(|lease| lease.end());
+    }
+
+    /// Makes ready for attempts, after an earlier drain.
+    pub fn begin(&self) {
+        self.lock().ending = false;
     }
 
     /// Renews three times within the length of a lease, and more often while the database fails.
@@ -58,7 +77,7 @@ impl Leases {
     }
 
     async fn renew(&self, store: &Store) -> Result<(), store::Error> {
-        let asked: Vec<store::lease::Lease> = self.lock().keys().cloned().collect();
+        let asked: Vec<store::lease::Lease> = self.lock().all.keys().cloned().collect();
         if asked.is_empty() {
             return Ok(());
         }
@@ -67,7 +86,7 @@ impl Leases {
         let renewed: HashSet<_> = renewed.into_iter().collect();
         let held = self.lock();
         for record in asked {
-            match held.get(&record) {
+            match held.all.get(&record) {
                 Some(lease) if renewed.contains(&record) => lease.renewed_until(deadline),
                 Some(lease) => lease.end(),
                 None => {}
@@ -81,10 +100,10 @@ impl Leases {
         let margin = ms(self.ttl_ms / 5);
         let now = self.clock.elapsed();
         let held = self.lock();
-        held.values().filter(|lease| now + margin >= lease.deadline()).for_each(|lease| lease.end());
+        held.all.values().filter(|lease| now + margin >= lease.deadline()).for_each(|lease| lease.end());
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<store::lease::Lease, Arc<Lease>>> {
+    fn lock(&self) -> MutexGuard<'_, Leased> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -98,6 +117,6 @@ pub struct Held<'a> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.leases.lock().remove(&self.record);
+        self.leases.lock().all.remove(&self.record);
     }
 }

@@ -87,6 +87,7 @@ impl Worker {
     /// Works until the shutdown, then drains: no new leases, the grace time for attempts under way, then they are stopped
     /// and their runs given back.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
+        self.leases.begin();
         let attempts = TaskTracker::new();
         let wake = wake::Wake::default();
         tokio::select! {
