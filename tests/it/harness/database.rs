@@ -1,7 +1,7 @@
 //! One PostgreSQL server for all tests of the process, and a fresh database for each, cloned from a migrated template.
 
 use std::fs::{File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -81,7 +81,9 @@ fn start() -> String {
 /// A directory that PostgreSQL's own user can reach. It is locked for as long as this process lives; those that nobody
 /// locks any more are removed beside the tests.
 fn directory() -> PathBuf {
-    let all = std::env::temp_dir().join("deedbox-test-servers");
+    // Of each user's own: one cannot write into what another made.
+    let user = tempfile::tempfile().and_then(|file| file.metadata()).unwrap().uid();
+    let all = std::env::temp_dir().join(format!("deedbox-test-servers-{user}"));
     std::fs::create_dir_all(&all).unwrap();
     // Nobody looks for what is free while another is between making its directory and locking it.
     let one_at_a_time = File::create(all.join("lock")).unwrap();
