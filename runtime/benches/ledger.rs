@@ -49,10 +49,19 @@ async fn claim_and_settle(store: &Store, lease: &store::lease::Lease, number: u6
         window_from: "first",
         resend: Resend::Keyed,
         on_unknown: OnUnknown::Ask,
+        also: None,
+        lookup: None,
+        lookup_sealed_with: None,
+        streamed: false,
     };
     let Claimed::Won(known) = store::effect::claim(store, claim).await.unwrap() else { panic!("not won") };
-    let answer =
-        Answer { status: 201, headers: "[]".to_owned(), body: Some(vec![b'x'; 256]), source: "original".to_owned() };
+    let answer = Answer {
+        status: 201,
+        headers: "[]".to_owned(),
+        body: Some(vec![b'x'; 256]),
+        source: "original".to_owned(),
+        sealed_with: None,
+    };
     let settlement = Settlement {
         tenant: TENANT.to_owned(),
         effect_id,
@@ -61,6 +70,7 @@ async fn claim_and_settle(store: &Store, lease: &store::lease::Lease, number: u6
         state: State::Completed,
         status: Some(201),
         answer: Some(answer),
+        body_digest: None,
     };
     assert!(store::effect::settle(store, &settlement).await.unwrap());
 }

@@ -100,6 +100,10 @@ pub struct GatewayConfig {
     pub in_flight_wait_ms: u64,
     /// Sends that one attempt may have under way at once; more is refused with `invalid-request`.
     pub max_open_sends: usize,
+    /// Seal recorded answers and look-ups with the tenant's key.
+    pub seal_answers: bool,
+    /// The longest pause between two look-ups of one open question.
+    pub max_look_up_pause_ms: u64,
     /// A directory of the operator's own provider profiles, one TOML file each. One of a shipped profile's name replaces it.
     pub profiles_dir: Option<PathBuf>,
 }
@@ -116,6 +120,8 @@ impl Default for GatewayConfig {
             max_header_bytes: 32 << 10,
             in_flight_wait_ms: 5_000,
             max_open_sends: 16,
+            seal_answers: false,
+            max_look_up_pause_ms: 900_000,
             profiles_dir: None,
         }
     }

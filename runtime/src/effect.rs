@@ -140,16 +140,30 @@ pub enum Verdict {
     SendAgain,
     /// The guest gets `outcome-unknown`.
     AtMostOnce,
-    /// The question stays open and the run waits.
+    /// The question stays open and the run waits: for a look-up, or for a person.
     Ask,
 }
 
-/// Answers an unknown outcome by the first rule that fits. `key_remembered`: the provider still knows the key, with a
-/// margin of the longest send.
-pub fn verdict(resend: Resend, key_remembered: bool, on_unknown: OnUnknown) -> Verdict {
-    match (resend, on_unknown) {
+/// All that an unknown outcome is answered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub resend: Resend,
+    /// The provider still knows the key, with a margin of the longest send.
+    pub key_remembered: bool,
+    /// The provider can be asked whether it happened.
+    pub lookup: bool,
+    pub on_unknown: OnUnknown,
+    /// A person said to send it once more.
+    pub send_again: bool,
+}
+
+/// Answers an unknown outcome by the first rule that fits.
+pub fn verdict(rules: &Rules) -> Verdict {
+    match (rules.resend, rules.on_unknown) {
+        _ if rules.send_again => Verdict::SendAgain,
         (Resend::Idempotent, _) => Verdict::SendAgain,
-        (Resend::Keyed, _) if key_remembered => Verdict::SendAgain,
+        (Resend::Keyed, _) if rules.key_remembered => Verdict::SendAgain,
+        _ if rules.lookup => Verdict::Ask,
         (_, OnUnknown::AtLeastOnce) => Verdict::SendAgain,
         (_, OnUnknown::AtMostOnce) => Verdict::AtMostOnce,
         (_, OnUnknown::Ask) => Verdict::Ask,
@@ -179,9 +193,7 @@ pub struct Found {
     /// The stored request digest equals that of the call.
     pub same_request: bool,
     pub holder: Holder,
-    pub resend: Resend,
-    pub key_remembered: bool,
-    pub on_unknown: OnUnknown,
+    pub rules: Rules,
 }
 
 /// What a call does about an effect that the ledger already knows.
@@ -215,16 +227,14 @@ pub fn meet(found: &Found) -> Step {
     match (found.state, found.holder) {
         (State::Completed, _) => Step::Replay,
         (State::Released, _) => Step::Claim,
-        (State::Escaped, _) if found.on_unknown == OnUnknown::AtMostOnce => Step::Tell,
+        (State::Escaped, _) if found.rules.on_unknown == OnUnknown::AtMostOnce && !found.rules.lookup => Step::Tell,
         (State::Escaped, _) => Step::Wait,
         (State::Claimed, Holder::Alive) => Step::InFlight,
-        (State::Claimed, Holder::Own | Holder::Gone) => {
-            match verdict(found.resend, found.key_remembered, found.on_unknown) {
-                Verdict::SendAgain => Step::Resend,
-                Verdict::AtMostOnce => Step::EscapeAndTell,
-                Verdict::Ask => Step::EscapeAndWait,
-            }
-        }
+        (State::Claimed, Holder::Own | Holder::Gone) => match verdict(&found.rules) {
+            Verdict::SendAgain => Step::Resend,
+            Verdict::AtMostOnce => Step::EscapeAndTell,
+            Verdict::Ask => Step::EscapeAndWait,
+        },
     }
 }
 
@@ -243,21 +253,30 @@ pub enum Learned {
 
 words!(Learned { Answer => "answered", NotApplied => "not-applied", InFlight => "in-flight", Unknown => "unknown" });
 
-/// How a provider's statuses are to be read, beyond what holds for all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Statuses<'a> {
+/// How a provider's answer is to be read, beyond what holds for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading<'a> {
     /// Statuses that mean "surely not processed", besides 401, 407, 425 and 429.
     pub not_processed: &'a [u16],
     /// The answer is the provider's "this key is in use right now".
     pub in_flight: bool,
+    /// The answer is the provider's "this key was used for another request".
+    pub mismatch: bool,
+    /// The answer says that an earlier send of this effect was applied.
+    pub already_done: bool,
+    /// The outcome of an earlier send is unknown still.
+    pub earlier_unknown: bool,
 }
 
-/// Reads an answer's status.
-pub fn learned(status: u16, statuses: &Statuses<'_>) -> Learned {
+/// Reads an answer. To a second send, a mismatch tells only that the first one arrived; and a refusal because the thing is
+/// there already tells that the first one was applied. To a first send both are final.
+pub fn learned(status: u16, reading: &Reading<'_>) -> Learned {
     match status {
-        _ if statuses.in_flight => Learned::InFlight,
+        _ if reading.in_flight => Learned::InFlight,
+        _ if reading.earlier_unknown && reading.already_done => Learned::Answer,
+        _ if reading.earlier_unknown && reading.mismatch => Learned::Unknown,
         401 | 407 | 425 | 429 => Learned::NotApplied,
-        _ if statuses.not_processed.contains(&status) => Learned::NotApplied,
+        _ if reading.not_processed.contains(&status) => Learned::NotApplied,
         408 => Learned::Unknown,
         200..=499 => Learned::Answer,
         _ => Learned::Unknown,

@@ -25,6 +25,7 @@ pub struct Policy {
     pub credentials: BTreeMap<String, Credential>,
     pub on_unknown: Option<OnUnknown>,
     pub randomness: Randomness,
+    pub guest_keys: GuestKeys,
 }
 
 /// When a failed attempt is followed by another.
@@ -117,6 +118,17 @@ pub enum Randomness {
     #[default]
     Stable,
     Fresh,
+}
+
+/// What an idempotency key in a request means that the guest has set itself and that is no key of its run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuestKeys {
+    /// Nothing: client libraries invent random ones. The wire key takes its place.
+    #[default]
+    Replace,
+    /// It names the effect, as an order number does. The provider gets a key derived from it.
+    Trust,
 }
 
 /// Scheme, host and port of a URL.

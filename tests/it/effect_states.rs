@@ -2,8 +2,8 @@
 //! written here from its text, never from the code.
 
 use deedbox::effect::{
-    After, Event, Found, Holder, Learned, OnUnknown, Refused, Resend, State, Statuses, Step, Verdict, learned, meet,
-    repeats, settle, transition, verdict,
+    After, Event, Found, Holder, Learned, OnUnknown, Reading, Refused, Resend, Rules, State, Step, Verdict, learned,
+    meet, repeats, settle, transition, verdict,
 };
 
 use State::{Claimed, Completed, Escaped, Released};
@@ -101,7 +101,19 @@ fn an_unknown_outcome_is_answered_by_the_first_rule_that_fits() {
                 OnUnknown::Ask => Verdict::Ask,
             }
         };
-        assert_eq!(verdict(resend, remembered, choice), expected, "{resend:?} {remembered} {choice:?}");
+        let rules = rules(resend, remembered, choice);
+        assert_eq!(verdict(&rules), expected, "{rules:?}");
+        let asked =
+            if expected == Verdict::SendAgain && choice != OnUnknown::AtLeastOnce { expected } else { Verdict::Ask };
+        let asked =
+            if resend == Resend::Idempotent || (resend == Resend::Keyed && remembered) { expected } else { asked };
+        assert_eq!(
+            verdict(&Rules { lookup: true, ..rules }),
+            asked,
+            "the provider is asked before any choice: {rules:?}"
+        );
+        let leave = Rules { send_again: true, lookup: true, ..rules };
+        assert_eq!(verdict(&leave), Verdict::SendAgain, "a person said so: {rules:?}");
     }
     assert_eq!(OnUnknown::default(), OnUnknown::Ask, "nothing is picked silently");
 }
@@ -110,7 +122,7 @@ fn an_unknown_outcome_is_answered_by_the_first_rule_that_fits() {
 #[test]
 fn a_forgotten_key_is_no_key() {
     for choice in CHOICES {
-        assert_eq!(verdict(Resend::Keyed, false, choice), verdict(Resend::Unsafe, true, choice));
+        assert_eq!(verdict(&rules(Resend::Keyed, false, choice)), verdict(&rules(Resend::Unsafe, true, choice)));
     }
 }
 
@@ -129,7 +141,7 @@ fn a_call_meets_a_known_effect_as_the_ledger_says() {
         assert_eq!(meet(&found), expected_step(&found), "{found:?}");
         tried += 1;
     }
-    assert_eq!(tried, 4 * 2 * 3 * 3 * 2 * 3);
+    assert_eq!(tried, 4 * 2 * 3 * 3 * 2 * 3 * 4);
 }
 
 #[test]
@@ -140,7 +152,9 @@ fn a_met_effect_is_never_sent_when_that_could_double_it() {
         assert!(!sends || found.same_request, "another request under one identity: {found:?}");
         assert!(!sends || found.holder != Holder::Alive || found.state == Released, "held by another: {found:?}");
         assert!(!sends || !matches!(found.state, Completed | Escaped), "{found:?}");
-        let doubles = repeats(found.resend, found.key_remembered) && found.on_unknown != OnUnknown::AtLeastOnce;
+        let rules = found.rules;
+        let chosen = rules.send_again || (rules.on_unknown == OnUnknown::AtLeastOnce && !rules.lookup);
+        let doubles = repeats(rules.resend, rules.key_remembered) && !chosen;
         assert!(step != Step::Resend || !doubles, "{found:?}");
     }
 }
@@ -152,10 +166,10 @@ fn expected_step(found: &Found) -> Step {
     match found.state {
         Completed => Step::Replay,
         Released => Step::Claim,
-        Escaped if found.on_unknown == OnUnknown::AtMostOnce => Step::Tell,
+        Escaped if found.rules.on_unknown == OnUnknown::AtMostOnce && !found.rules.lookup => Step::Tell,
         Escaped => Step::Wait,
         Claimed if found.holder == Holder::Alive => Step::InFlight,
-        Claimed => match verdict(found.resend, found.key_remembered, found.on_unknown) {
+        Claimed => match verdict(&found.rules) {
             Verdict::SendAgain => Step::Resend,
             Verdict::AtMostOnce => Step::EscapeAndTell,
             Verdict::Ask => Step::EscapeAndWait,
@@ -206,7 +220,7 @@ fn every_status_is_read_as_the_ledger_says() {
             200..=499 => Learned::Answer,
             _ => Learned::Unknown,
         };
-        assert_eq!(learned(status, &Statuses::default()), expected, "{status}");
+        assert_eq!(learned(status, &Reading::default()), expected, "{status}");
     }
 }
 
@@ -214,11 +228,11 @@ fn every_status_is_read_as_the_ledger_says() {
 fn a_profile_adds_statuses_that_mean_not_processed() {
     for named in 100..=599 {
         let not_processed = [named];
-        let statuses = Statuses { not_processed: &not_processed, in_flight: false };
+        let statuses = Reading { not_processed: &not_processed, ..Reading::default() };
         assert_eq!(learned(named, &statuses), Learned::NotApplied, "{named}");
         for status in [200, 403, 409, 500, 503] {
             if status != named {
-                assert_eq!(learned(status, &statuses), learned(status, &Statuses::default()), "{named}, {status}");
+                assert_eq!(learned(status, &statuses), learned(status, &Reading::default()), "{named}, {status}");
             }
         }
     }
@@ -228,11 +242,26 @@ fn a_profile_adds_statuses_that_mean_not_processed() {
 #[test]
 fn in_flight_is_never_final() {
     for status in 100..=599 {
-        let statuses = Statuses { not_processed: &[], in_flight: true };
+        let statuses = Reading { in_flight: true, already_done: true, mismatch: true, ..Reading::default() };
         assert_eq!(learned(status, &statuses), Learned::InFlight, "{status}");
     }
     for earlier_unknown in [false, true] {
         assert_eq!(settle(Learned::InFlight, earlier_unknown, Verdict::SendAgain), (Claimed, After::Show));
+    }
+}
+
+/// F-B08, R-E10. To a first send a mismatch, or a thing that is there already, is final. To a second one the mismatch tells
+/// nothing of the first, and the thing that is there proves it.
+#[test]
+fn a_second_send_reads_a_mismatch_and_an_already_done_in_the_light_of_the_first() {
+    for status in [200, 400, 409, 412, 422] {
+        for (mismatch, already_done) in [(true, false), (false, true), (true, true)] {
+            let first = Reading { mismatch, already_done, ..Reading::default() };
+            assert_eq!(learned(status, &first), Learned::Answer, "{status} {first:?}");
+            let second = Reading { earlier_unknown: true, ..first };
+            let expected = if already_done { Learned::Answer } else { Learned::Unknown };
+            assert_eq!(learned(status, &second), expected, "{status} {second:?}");
+        }
     }
 }
 
@@ -264,13 +293,17 @@ fn all_found() -> impl Iterator<Item = Found> {
     let states = STATES.into_iter().flatten().flat_map(|state| HOLDERS.map(|holder| (state, holder)));
     let requests = states.flat_map(|(state, holder)| [true, false].map(|same| (state, holder, same)));
     requests.flat_map(|(state, holder, same_request)| {
-        unknowns().map(move |(resend, key_remembered, on_unknown)| Found {
-            state,
-            same_request,
-            holder,
-            resend,
-            key_remembered,
-            on_unknown,
-        })
+        let all = unknowns().flat_map(|(resend, remembered, choice)| {
+            [(false, false), (false, true), (true, false), (true, true)].map(|(lookup, send_again)| Rules {
+                lookup,
+                send_again,
+                ..rules(resend, remembered, choice)
+            })
+        });
+        all.map(move |rules| Found { state, same_request, holder, rules })
     })
+}
+
+fn rules(resend: Resend, key_remembered: bool, on_unknown: OnUnknown) -> Rules {
+    Rules { resend, key_remembered, lookup: false, on_unknown, send_again: false }
 }

@@ -12,6 +12,7 @@ use super::extract::{Json, Path, raw};
 use super::page::Page;
 use super::time::Time;
 use super::{modules, name};
+use crate::gateway::provider::Profiles;
 use crate::policy::Policy;
 use crate::store::{self, activity};
 
@@ -47,7 +48,7 @@ pub async fn deploy(
     Json(body): Json<Deploy>,
 ) -> Result<(StatusCode, Json<Version>)> {
     name::check("activity name", &name)?;
-    let policy = check_policy(&api, body.policy.as_deref().map_or("{}", RawValue::get))?;
+    let policy = check_policy(&api, &caller.tenant, body.policy.as_deref().map_or("{}", RawValue::get)).await?;
     let digest = name::hash(&body.module).ok_or_else(|| no_module(&body.module))?;
     let module = store::module::find(&api.store, &caller.tenant, &digest).await?;
     let module = module.ok_or_else(|| no_module(&body.module))?;
@@ -96,7 +97,7 @@ pub fn unknown() -> Problem {
 }
 
 /// The policy's text with all defaults filled in.
-fn check_policy(api: &Api, json: &str) -> Result<String> {
+async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<String> {
     if !json.starts_with('{') {
         return Err(Problem::validation("policy: must be a JSON object"));
     }
@@ -105,26 +106,26 @@ fn check_policy(api: &Api, json: &str) -> Result<String> {
     if policy.limits.memory_bytes.is_some_and(|bytes| bytes == 0 || bytes > most) {
         return Err(Problem::validation(format!("policy.limits.memory_bytes: must be 1 to {most} on this host")));
     }
-    for (field, profile) in policy.providers.values().map(|p| ("policy.providers", p)) {
-        check_provider(api, field, profile)?;
+    let own = api.gateway.profiles_of(tenant).await?;
+    for profile in policy.providers.values() {
+        check_provider(api, &own, "policy.providers", profile)?;
     }
     for (profile, credential) in &policy.credentials {
-        check_provider(api, "policy.credentials", profile)?;
+        check_provider(api, &own, "policy.credentials", profile)?;
         name::check(&format!("policy.credentials.{profile}.secret"), &credential.secret)?;
         name::check(&format!("policy.credentials.{profile}.account"), &credential.account)?;
     }
     serde_json::to_string(&policy).map_err(|e| Problem::internal(format!("a policy cannot be written: {e}")))
 }
 
-fn check_provider(api: &Api, field: &str, profile: &str) -> Result<()> {
-    let profiles = api.gateway.profiles();
-    match profiles.get(profile) {
-        Some(_) => Ok(()),
-        None => {
-            let known = profiles.names().join(", ");
-            Err(Problem::validation(format!("{field}: no provider is named `{profile}`; there are: {known}")))
-        }
+fn check_provider(api: &Api, own: &Profiles, field: &str, profile: &str) -> Result<()> {
+    let shipped = api.gateway.profiles();
+    if own.get(profile).is_some() || shipped.get(profile).is_some() {
+        return Ok(());
     }
+    let known: Vec<_> = own.all().chain(shipped.all()).map(|known| known.name.0.as_str()).collect();
+    let known = known.join(", ");
+    Err(Problem::validation(format!("{field}: no provider is named `{profile}`; there are: {known}")))
 }
 
 /// The export that was asked for; else the one named like the activity; else the only one.

@@ -4,6 +4,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use uuid::Uuid;
 
 use super::Api;
 use super::error::{Problem, Result};
@@ -15,6 +16,8 @@ const REFUSED: &str = "the bearer token is not valid: it is malformed, unknown o
 /// A tenant, by its token.
 pub struct Caller {
     pub tenant: String,
+    /// Names the token, never its secret.
+    pub token_id: Uuid,
 }
 
 /// One who may manage tenants.
@@ -24,12 +27,12 @@ impl FromRequestParts<Api> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let tenant = owner(&parts.headers, api).await?;
+        let (tenant, token_id) = owner(&parts.headers, api).await?;
         if tenant == tenant::ADMIN {
             return Err(Problem::forbidden("this route needs a tenant's token; this one only manages tenants"));
         }
         tracing::Span::current().record("tenant.id", tenant.as_str());
-        Ok(Self { tenant })
+        Ok(Self { tenant, token_id })
     }
 }
 
@@ -37,7 +40,7 @@ impl FromRequestParts<Api> for Admin {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let tenant = owner(&parts.headers, api).await?;
+        let (tenant, _) = owner(&parts.headers, api).await?;
         if tenant != tenant::ADMIN {
             return Err(Problem::forbidden("this route needs an administrator's token"));
         }
@@ -45,8 +48,8 @@ impl FromRequestParts<Api> for Admin {
     }
 }
 
-/// The owner of the request's token.
-async fn owner(headers: &HeaderMap, api: &Api) -> Result<String> {
+/// The owner of the request's token, and the token's id.
+async fn owner(headers: &HeaderMap, api: &Api) -> Result<(String, Uuid)> {
     let text = bearer(headers)
         .ok_or_else(|| Problem::unauthenticated("one `Authorization: Bearer TOKEN` header is needed"))?;
     let token =
@@ -56,7 +59,7 @@ async fn owner(headers: &HeaderMap, api: &Api) -> Result<String> {
     let stored = stored.and_then(|hash| blake3::Hash::from_slice(&hash).ok());
     let given = blake3::Hash::from_bytes(token::hash(token.secret));
     match stored {
-        Some(stored) if stored == given => Ok(token.tenant.to_owned()),
+        Some(stored) if stored == given => Ok((token.tenant.to_owned(), token.token_id)),
         _ => Err(Problem::unauthenticated(REFUSED)),
     }
 }

@@ -13,7 +13,7 @@ use super::page::{self, Page};
 use super::time::Time;
 use super::{Api, name, runs};
 use crate::store::ledger::{self, Entry};
-use crate::store::send;
+use crate::store::{resolution, send};
 
 const STATES: [&str; 4] = ["claimed", "completed", "released", "escaped"];
 
@@ -36,7 +36,23 @@ pub struct Effect {
     first_sent_at: Time,
     last_sent_at: Time,
     settled_at: Option<Time>,
+    /// The provider is asked whether it happened, while that is not known.
+    asks_provider: bool,
+    /// How often it was asked.
+    looks: i32,
     sends: Vec<Send>,
+    /// Who settled an open question. Only where one effect is shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resolutions: Vec<Resolution>,
+}
+
+#[derive(Serialize)]
+struct Resolution {
+    outcome: String,
+    by: String,
+    note: String,
+    status: Option<i32>,
+    at: Time,
 }
 
 #[derive(Serialize)]
@@ -84,9 +100,17 @@ pub async fn list(State(api): State<Api>, caller: Caller, Query(query): Query<Li
 pub async fn show(State(api): State<Api>, caller: Caller, Path(effect): Path<String>) -> Result<Json<Effect>> {
     let unknown = || Problem::not_found("effect");
     let effect_id = name::hash(&effect).ok_or_else(unknown)?;
-    let row = ledger::find(&api.store, &caller.tenant, &effect_id).await?.ok_or_else(unknown)?;
-    let sends = send::list_of_effect(&api.store, &caller.tenant, &effect_id).await?;
-    Ok(Json(view(row, sends.into_iter().map(Send::from).collect())))
+    find(&api, &caller.tenant, &effect_id).await
+}
+
+/// One effect with its sends and with who settled its questions.
+pub async fn find(api: &Api, tenant: &str, effect_id: &[u8; 32]) -> Result<Json<Effect>> {
+    let row = ledger::find(&api.store, tenant, effect_id).await?.ok_or_else(|| Problem::not_found("effect"))?;
+    let sends = send::list_of_effect(&api.store, tenant, effect_id).await?;
+    let resolutions = resolution::list(&api.store, tenant, effect_id).await?;
+    let mut effect = view(row, sends.into_iter().map(Send::from).collect());
+    effect.resolutions = resolutions.into_iter().map(Resolution::from).collect();
+    Ok(Json(effect))
 }
 
 /// One page of a tenant's effects, oldest first.
@@ -126,6 +150,13 @@ async fn with_sends(api: &Api, tenant: &str, rows: Vec<Entry>) -> Result<Vec<Eff
     Ok(rows.into_iter().map(with).collect())
 }
 
+impl From<resolution::Recorded> for Resolution {
+    fn from(row: resolution::Recorded) -> Self {
+        let resolution::Recorded { resolved_at, resolved_by, outcome, note, status } = row;
+        Self { outcome, by: resolved_by, note, status, at: resolved_at.into() }
+    }
+}
+
 impl From<send::Send> for Send {
     fn from(row: send::Send) -> Self {
         Self {
@@ -159,6 +190,9 @@ fn view(row: Entry, sends: Vec<Send>) -> Effect {
         first_sent_at: row.first_sent_at.into(),
         last_sent_at: row.last_sent_at.into(),
         settled_at: row.settled_at.map(Time::from),
+        asks_provider: row.has_lookup,
+        looks: row.looks,
         sends,
+        resolutions: Vec::new(),
     }
 }

@@ -15,6 +15,7 @@ mod modules;
 mod name;
 mod page;
 mod providers;
+mod resolve;
 mod runs;
 mod secrets;
 mod tenants;
@@ -123,9 +124,11 @@ fn native() -> Router<Api> {
         .route("/runs/{run}/log", get(runs::log))
         .route("/effects", get(effects::list))
         .route("/effects/{effect}", get(effects::show))
+        .route("/effects/{effect}/resolve", post(resolve::resolve))
         .route("/secrets", get(secrets::list))
         .route("/secrets/{name}", put(secrets::put).delete(secrets::delete))
         .route("/providers", get(providers::list))
+        .route("/providers/{name}", get(providers::show).put(providers::put).delete(providers::delete))
         .route("/tenants", post(tenants::create).get(tenants::list))
         .route("/tenants/{tenant}/tokens", post(tenants::mint).get(tenants::tokens))
         .route("/tenants/{tenant}/tokens/{token}", delete(tenants::revoke))

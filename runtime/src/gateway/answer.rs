@@ -1,12 +1,16 @@
 //! Answers: as the guest gets them, and as they are recorded. Cookies and credentials are never recorded.
 
 use bytes::Bytes;
-use http::HeaderMap;
+use data_encoding::BASE64;
+use http::{HeaderMap, HeaderName, header};
 
-use super::request::{Error, Refusal, Response, Source};
+use super::Gateway;
+use super::attempt::Attempt;
+use super::request::{Error, Refusal, Response, Source, Stop};
 use super::transport::{Body, Sent};
+use crate::config::GatewayConfig;
 use crate::key::EffectId;
-use crate::store::effect::Known;
+use crate::store::effect::{Answer, Known};
 use crate::store::{self, storable};
 
 /// The headers that are recorded.
@@ -21,11 +25,23 @@ const KEPT_HEADERS: [&str; 8] = [
     "x-request-id",
 ];
 
-/// An answer that just came, whole.
-pub fn sent(status: u16, headers: &HeaderMap, body: Bytes, effect_id: Option<EffectId>) -> Response {
-    let headers = headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));
-    let headers = headers.filter(|(name, _)| name != "set-cookie").collect();
-    Response { status, headers, body: Some(body), source: Source::Sent, effect_id }
+/// What came of a send, for the guest.
+pub fn shown(sent: Sent, source: &str, effect_id: Option<EffectId>, config: &GatewayConfig) -> Result<Response, Error> {
+    let source = if source == "looked-up" { Source::LookedUp } else { Source::Sent };
+    match sent {
+        Sent::Answer { status, headers, body: Body::Whole(body) } => {
+            Ok(Response { status, headers: visible(&headers), body: Some(body), source, effect_id })
+        }
+        Sent::Answer { status, headers, body: Body::Gone } => {
+            Ok(Response { status, headers: visible(&headers), body: None, source, effect_id })
+        }
+        other => Err(refusal(&other, config.max_response_bytes).into()),
+    }
+}
+
+fn visible(headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
+    let shown = headers.iter().filter(|(name, _)| **name != header::SET_COOKIE);
+    shown.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect()
 }
 
 /// What the guest is told about a send that gave no whole answer.
@@ -40,28 +56,88 @@ pub fn refusal(sent: &Sent, max_response_bytes: usize) -> Refusal {
 }
 
 /// The recorded answer of a completed effect.
-pub fn replay(known: &Known, effect_id: Option<EffectId>) -> Result<Response, Error> {
+pub fn replay(attempt: &Attempt, known: &Known, effect_id: EffectId) -> Result<Response, Error> {
     let corrupt = |what: &str| Error::from(store::Error::Corrupt(what.to_owned()));
-    let answer = known.answer.as_ref().ok_or_else(|| corrupt("a completed effect has no answer"))?;
+    let answer = known.answer.clone().ok_or_else(|| corrupt("a completed effect has no answer"))?;
+    let answer = unseal(&attempt.gateway, attempt.tenant(), &effect_id.0, answer)
+        .map_err(|e| Error::Stopped(Stop::Ledger(store::Error::Corrupt(e.to_string()))))?;
     let headers: Vec<(String, String)> =
         serde_json::from_str(&answer.headers).map_err(|_| corrupt("the recorded headers of an answer"))?;
     Ok(Response {
         status: u16::try_from(answer.status).map_err(|_| corrupt("the recorded status of an answer"))?,
         headers: headers.into_iter().map(|(name, value)| (name, value.into_bytes())).collect(),
-        body: answer.body.clone().map(Bytes::from),
+        body: answer.body.map(Bytes::from),
         source: match answer.source.as_str() {
             "looked-up" => Source::LookedUp,
             "supplied" => Source::Supplied,
             _ => Source::Replayed,
         },
-        effect_id,
+        effect_id: Some(effect_id),
     })
 }
 
-/// The headers to record, as a JSON text of pairs.
-pub fn kept(headers: &HeaderMap) -> String {
-    let keep = headers.iter().filter(|(name, _)| KEPT_HEADERS.contains(&name.as_str()));
+/// A stream of events has no end that could be recorded.
+pub fn is_streamed(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("text/event-stream") || kind.starts_with("multipart/x-mixed-replace"))
+}
+
+/// The headers to record, as a JSON text of pairs: those of the list, and one that the profile needs.
+pub fn kept(headers: &HeaderMap, also: Option<&HeaderName>) -> String {
+    let keep = headers.iter().filter(|(name, _)| KEPT_HEADERS.contains(&name.as_str()) || also == Some(name));
     let text = |value: &http::HeaderValue| storable(&String::from_utf8_lossy(value.as_bytes()));
     let pairs: Vec<(&str, String)> = keep.map(|(name, value)| (name.as_str(), text(value))).collect();
     serde_json::to_string(&pairs).unwrap_or_else(|_| "[]".to_owned())
+}
+
+/// An answer as it goes into the ledger: sealed, where the node says so.
+pub fn seal(gateway: &Gateway, tenant: &str, effect_id: &[u8], answer: Answer) -> Answer {
+    if !gateway.config.seal_answers {
+        return answer;
+    }
+    Answer {
+        headers: gateway.sealed_text(tenant, effect_id, "headers", &answer.headers),
+        body: answer.body.map(|body| gateway.vault.seal(tenant, effect_id, "body", &body)),
+        sealed_with: Some(gateway.vault.key_id()),
+        ..answer
+    }
+}
+
+/// An answer as it came. Fails when it was sealed with another key or was changed.
+pub fn unseal(
+    gateway: &Gateway,
+    tenant: &str,
+    effect_id: &[u8],
+    answer: Answer,
+) -> Result<Answer, super::vault::Error> {
+    let Some(key_id) = &answer.sealed_with else { return Ok(answer) };
+    let headers = gateway.unsealed_text(tenant, effect_id, "headers", key_id, &answer.headers)?;
+    let body = answer.body.as_deref().map(|body| gateway.vault.unseal(tenant, effect_id, "body", key_id, body));
+    Ok(Answer { headers, body: body.transpose()?, sealed_with: None, ..answer.clone() })
+}
+
+impl Gateway {
+    /// An answer that a person supplies, as it goes into the ledger.
+    pub fn seal_answer(&self, tenant: &str, effect_id: &[u8; 32], answer: Answer) -> Answer {
+        seal(self, tenant, effect_id, answer)
+    }
+
+    /// A sealed text, as base64.
+    pub(super) fn sealed_text(&self, tenant: &str, effect_id: &[u8], place: &str, text: &str) -> String {
+        BASE64.encode(&self.vault.seal(tenant, effect_id, place, text.as_bytes()))
+    }
+
+    pub(super) fn unsealed_text(
+        &self,
+        tenant: &str,
+        effect_id: &[u8],
+        place: &str,
+        key_id: &str,
+        sealed: &str,
+    ) -> Result<String, super::vault::Error> {
+        let tampered = || super::vault::Error::Tampered(format!("the {place} of an effect"));
+        let bytes = BASE64.decode(sealed.as_bytes()).map_err(|_| tampered())?;
+        let bytes = self.vault.unseal(tenant, effect_id, place, key_id, &bytes)?;
+        String::from_utf8(bytes).map_err(|_| tampered())
+    }
 }

@@ -11,13 +11,16 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::Gateway;
-use super::provider::{Profile, UNLISTED};
-use super::request::{Error, Identity, Options, Refusal, Request, Response, Stop};
+use super::caller::Caller;
+use super::http_call::HttpCall;
+use super::plan::{Effect, Means};
+use super::provider::PinnedLookup;
+use super::request::{Error, Identity, Lookup, Options, Refusal, Request, Response, Stop};
 use super::slots::{Ambiguous, Slots};
-use super::{egress, flow, request};
+use super::{Gateway, answer, egress, flow, lookup, request};
+use crate::effect::OnUnknown;
 use crate::key::{self, InvalidName, Key};
-use crate::policy::{Origin, Policy};
+use crate::policy::Policy;
 use crate::store;
 
 /// The hold that a worker has on a run: until when, by this process's clock, and whether it was lost.
@@ -71,7 +74,7 @@ pub struct Attempt {
     tasks: TaskTracker,
     slots: Mutex<Slots>,
     /// The keys that were handed to the guest: it may put one into a request itself.
-    issued: Mutex<HashSet<String>>,
+    pub(super) issued: Mutex<HashSet<String>>,
     pub(super) open: Mutex<HashSet<[u8; 32]>>,
     open_sends: AtomicUsize,
 }
@@ -150,23 +153,61 @@ impl Attempt {
     pub async fn send(self: &Arc<Self>, request: Request, options: Options) -> Result<Response, Error> {
         let request = request::check(request, &options, &self.gateway.config)?;
         let origin = egress::authorise(&request.url, &self.policy.egress)?;
-        let profile = self.profile_at(&origin)?.clone();
+        let profile = self.caller().profile_at(&origin).await?;
+        let lookup = options.lookup.as_ref().map(|lookup| self.checked_lookup(lookup)).transpose()?;
         let _place = self.take_place()?;
         let target = egress::resolve(origin, &self.policy.egress).await?;
-        let positional = matches!(options.identity, Identity::Positional);
-        let own_key = if positional { profile.key_in(&request.headers) } else { None };
-        let issued_key = own_key.filter(|key| lock(&self.issued).contains(key));
-        let call = flow::Call { request, options, profile, target, issued_key };
-        if call.request.is_read() {
-            return self.spawn(flow::read(self.clone(), call)).await;
+        let call = HttpCall::new(request, profile, target, lookup);
+        if !call.is_effect(&options) {
+            return self.spawn(read(self.clone(), call)).await;
         }
-        flow::check_credential(self, &call).await?;
-        let digest = call.digest();
-        let Some(slot) = call.slot() else { return self.spawn(flow::effect(self.clone(), call, digest, 0)).await.0 };
-        let ordinal = lock(&self.slots).begin(&slot, digest).map_err(|why| ambiguous(&slot, why))?;
-        let (result, end) = self.spawn(flow::effect(self.clone(), call, digest, ordinal)).await;
+        let effect = self.planned(call, options)?;
+        self.make(effect).await
+    }
+
+    fn planned(&self, call: HttpCall, options: Options) -> Result<Effect, Error> {
+        let positional = matches!(options.identity, Identity::Positional);
+        let own_name = if positional { call.own_name(self) } else { None };
+        let (identity, issued_key) = match own_name {
+            Some(own) if own.issued => (Identity::Named(own.name.clone()), Some(own.name)),
+            Some(own) => (Identity::Named(own.name), None),
+            None => (options.identity, None),
+        };
+        let on_unknown = options.on_unknown.or(self.policy.on_unknown).or(call.profile.on_unknown);
+        Ok(Effect {
+            identity,
+            issued_key,
+            provider: call.profile.name.0.clone(),
+            account: self.caller().account_at(&call.profile),
+            profile_version: call.profile.version.clone(),
+            method: call.request.method.to_string(),
+            url: call.request.url_without_query(),
+            digest: call.digest()?,
+            streamed: false,
+            on_unknown: on_unknown.unwrap_or(OnUnknown::Ask),
+            means: Means::Http(Box::new(call)),
+        })
+    }
+
+    /// Makes an effect, in a task of its own.
+    pub(super) async fn make(self: &Arc<Self>, effect: Effect) -> Result<Response, Error> {
+        effect.means.check(self).await?;
+        let Some(slot) = effect.slot() else { return self.spawn(flow::run(self.clone(), effect, 0)).await.0 };
+        let ordinal = lock(&self.slots).begin(&slot, effect.digest).map_err(|why| ambiguous(&slot, why))?;
+        let (result, end) = self.spawn(flow::run(self.clone(), effect, ordinal)).await;
         lock(&self.slots).end(&slot, end);
         result
+    }
+
+    /// A look-up of the guest's, checked now so that it can be made later without the guest.
+    fn checked_lookup(&self, lookup: &Lookup) -> Result<PinnedLookup, Refusal> {
+        let pinned = lookup::pinned(lookup, &self.gateway.config)?;
+        egress::authorise(&pinned.url_parsed()?, &self.policy.egress)?;
+        Ok(pinned)
+    }
+
+    pub(super) fn caller(&self) -> Caller<'_> {
+        Caller { gateway: &self.gateway, tenant: self.tenant(), policy: &self.policy }
     }
 
     /// Ends all sends that are still under way and waits until each is settled or marked unknown.
@@ -174,16 +215,6 @@ impl Attempt {
         self.closing.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-    }
-
-    fn profile_at(&self, origin: &Origin) -> Result<&Profile, Refusal> {
-        let profiles = &self.gateway.profiles;
-        let unknown =
-            |name: &str| Refusal::Denied(format!("policy.providers names the profile `{name}`, which is not there"));
-        match self.policy.provider_at(origin) {
-            Some(name) => profiles.get(name).ok_or_else(|| unknown(name)),
-            None => profiles.at(origin).or_else(|| profiles.get(UNLISTED)).ok_or_else(|| unknown(UNLISTED)),
-        }
     }
 
     fn take_place(self: &Arc<Self>) -> Result<Place, Refusal> {
@@ -206,6 +237,11 @@ impl Attempt {
             Err(failed) => std::panic::resume_unwind(failed.into_panic()),
         }
     }
+}
+
+async fn read(attempt: Arc<Attempt>, call: HttpCall) -> Result<Response, Error> {
+    let sent = call.read(&attempt).await?;
+    answer::shown(sent, "original", None, &attempt.gateway.config)
 }
 
 /// One of the attempt's places for calls under way.

@@ -5,19 +5,26 @@
 
 mod answer;
 mod attempt;
+mod caller;
 mod digest;
 mod egress;
 mod flow;
+mod http_call;
+mod lookup;
+mod mask;
+mod plan;
 pub mod provider;
 mod request;
+mod settle;
 mod slots;
+mod tenant_profiles;
 mod transport;
 pub mod vault;
 
 use std::sync::Arc;
 
 pub use attempt::{Attempt, Lease};
-pub use request::{Error, Identity, Options, Refusal, Request, Response, Source, Stop};
+pub use request::{Error, Identity, Lookup, LookupCondition, Options, Refusal, Request, Response, Source, Stop};
 
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
@@ -30,6 +37,7 @@ pub struct Gateway {
     store: Store,
     vault: vault::Vault,
     profiles: provider::Profiles,
+    tenant_profiles: tenant_profiles::TenantProfiles,
     transport: transport::Transport,
     config: GatewayConfig,
     clock: Arc<dyn Clock>,
@@ -47,7 +55,8 @@ impl Gateway {
     ) -> Result<Self, provider::ProfileError> {
         let profiles = provider::Profiles::load(config.profiles_dir.as_deref())?;
         let transport = transport::Transport::new(clock.clone());
-        Ok(Self { store, vault, profiles, transport, config, clock, probe })
+        let tenant_profiles = tenant_profiles::TenantProfiles::default();
+        Ok(Self { store, vault, profiles, tenant_profiles, transport, config, clock, probe })
     }
 
     pub fn clock(&self) -> &Arc<dyn Clock> {

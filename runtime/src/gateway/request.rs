@@ -34,6 +34,26 @@ pub struct Options {
     pub identity: Identity,
     /// The call's own choice for an unknown outcome.
     pub on_unknown: Option<OnUnknown>,
+    /// How to ask the provider whether it happened.
+    pub lookup: Option<Lookup>,
+}
+
+/// A read that tells whether an effect happened.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    pub request: Request,
+    pub found: LookupCondition,
+    pub absent: LookupCondition,
+    /// How long after the send `absent` may still be wrong.
+    pub settle: Duration,
+}
+
+/// True for these statuses and, if a pointer is given, when the JSON value there equals the text, or is there at all.
+#[derive(Clone, Debug)]
+pub struct LookupCondition {
+    pub statuses: Vec<u16>,
+    pub pointer: Option<String>,
+    pub equals: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +64,14 @@ pub struct Response {
     pub body: Option<Bytes>,
     pub source: Source,
     pub effect_id: Option<EffectId>,
+}
+
+impl Response {
+    /// A header's value as text.
+    pub fn header(&self, name: &str) -> Option<String> {
+        let found = self.headers.iter().find(|(own, _)| own == name);
+        found.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -65,6 +65,18 @@ pub enum Body {
     TooLarge,
     /// It broke off, or did not end in time.
     Cut,
+    /// The answer that had it is gone for good.
+    Gone,
+}
+
+impl Sent {
+    /// The body of an answer, as far as it came.
+    pub fn body(&self) -> &[u8] {
+        match self {
+            Self::Answer { body: Body::Whole(bytes), .. } => bytes,
+            _ => &[],
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -11,6 +11,7 @@ use chacha20poly1305::aead::{Aead, AeadCore, KeyInit, OsRng, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
+use super::mask::Mask;
 use crate::clock::Clock;
 use crate::store::{self, Store};
 
@@ -19,13 +20,22 @@ const NONCE_BYTES: usize = 24;
 /// How long an opened credential is kept in memory: a new value is in use everywhere after this time.
 const KEEP: Duration = Duration::from_secs(5);
 
-/// A credential's value. Its memory is wiped when it is dropped; it cannot be shown.
+/// A credential's value. Its memory is wiped when the last copy is dropped; it cannot be shown.
 #[derive(Clone)]
-pub struct Secret(Zeroizing<String>);
+pub struct Secret(Arc<(Zeroizing<String>, Mask)>);
 
 impl Secret {
+    fn new(value: String) -> Self {
+        let mask = Mask::new(&value);
+        Self(Arc::new((Zeroizing::new(value), mask)))
+    }
+
     pub(super) fn expose(&self) -> &str {
-        &self.0
+        &self.0.0
+    }
+
+    pub(super) fn mask(&self) -> &Mask {
+        &self.0.1
     }
 }
 
@@ -113,6 +123,13 @@ impl MasterKey {
         blake3::derive_key("deedbox 2026 artefact key", &self.0[..])
     }
 
+    /// What a tenant's recorded answers and look-ups are sealed with.
+    fn tenant_cipher(&self, tenant: &str) -> XChaCha20Poly1305 {
+        let mut hasher = blake3::Hasher::new_derive_key("deedbox 2026 tenant key");
+        hasher.update(&self.0[..]).update(tenant.as_bytes());
+        XChaCha20Poly1305::new(Key::from_slice(hasher.finalize().as_bytes()))
+    }
+
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(Key::from_slice(&self.0[..]))
     }
@@ -135,7 +152,7 @@ impl MasterKey {
         let bound = binding(tenant, name);
         let payload = Payload { msg: text, aad: &bound };
         let bytes = self.cipher().decrypt(XNonce::from_slice(nonce), payload).map_err(|_| tampered())?;
-        Ok(Secret(Zeroizing::new(String::from_utf8(bytes).map_err(|_| tampered())?)))
+        Ok(Secret::new(String::from_utf8(bytes).map_err(|_| tampered())?))
     }
 }
 
@@ -164,6 +181,39 @@ impl Vault {
     pub async fn put(&self, tenant: &str, name: &str, value: &str) -> Result<(), Error> {
         let sealed = self.master.seal(tenant, name, value);
         Ok(store::secret::put(&self.store, tenant, name, &sealed).await?)
+    }
+
+    /// Names the key under which [`Vault::seal`] seals.
+    pub(super) fn key_id(&self) -> String {
+        self.master.id()
+    }
+
+    /// Seals bytes of the ledger with the tenant's key, bound to their effect and their place in its row.
+    pub(super) fn seal(&self, tenant: &str, effect_id: &[u8], place: &str, bytes: &[u8]) -> Vec<u8> {
+        let nonce = XChaCha20Poly1305::generate_nonce(&mut OsRng);
+        let bound = [effect_id, place.as_bytes()].concat();
+        // Sealing fails only for values of more than 256 GiB; recorded answers are far below.
+        let sealed = self.master.tenant_cipher(tenant).encrypt(&nonce, Payload { msg: bytes, aad: &bound });
+        [&nonce[..], &sealed.unwrap_or_default()[..]].concat()
+    }
+
+    pub(super) fn unseal(
+        &self,
+        tenant: &str,
+        effect_id: &[u8],
+        place: &str,
+        key_id: &str,
+        sealed: &[u8],
+    ) -> Result<Vec<u8>, Error> {
+        let name = || format!("the {place} of an effect");
+        if key_id != self.master.id() {
+            return Err(Error::OtherKey(name(), key_id.to_owned()));
+        }
+        let tampered = || Error::Tampered(name());
+        let (nonce, text) = sealed.split_at_checked(NONCE_BYTES).ok_or_else(tampered)?;
+        let bound = [effect_id, place.as_bytes()].concat();
+        let payload = Payload { msg: text, aad: &bound };
+        self.master.tenant_cipher(tenant).decrypt(XNonce::from_slice(nonce), payload).map_err(|_| tampered())
     }
 
     pub(super) async fn open(&self, tenant: &str, name: &str) -> Result<Secret, Error> {

@@ -6,7 +6,7 @@ use super::bindings::deedbox::activity::http as wit;
 use super::guest::Guest;
 use crate::config::ms;
 use crate::effect::OnUnknown;
-use crate::gateway::{Error, Identity, Options, Refusal, Request, Response, Source};
+use crate::gateway::{Error, Identity, Lookup, LookupCondition, Options, Refusal, Request, Response, Source};
 
 impl wit::Host for Guest {
     async fn send(
@@ -35,19 +35,37 @@ fn request_in(request: wit::Request) -> Request {
 
 fn options_in(options: wit::Options) -> Options {
     Options {
-        identity: match options.identity {
-            wit::Identity::Positional => Identity::Positional,
-            wit::Identity::Named(name) => Identity::Named(name),
-            wit::Identity::Business(business) => {
-                Identity::Business { operation: business.operation, key: business.key }
-            }
-        },
-        on_unknown: match options.on_unknown {
-            wit::OnUnknown::ProviderDefault => None,
-            wit::OnUnknown::Ask => Some(OnUnknown::Ask),
-            wit::OnUnknown::AtMostOnce => Some(OnUnknown::AtMostOnce),
-            wit::OnUnknown::AtLeastOnce => Some(OnUnknown::AtLeastOnce),
-        },
+        identity: identity_in(options.identity),
+        on_unknown: on_unknown_in(options.on_unknown),
+        lookup: options.lookup.map(lookup_in),
+    }
+}
+
+pub(super) fn identity_in(identity: wit::Identity) -> Identity {
+    match identity {
+        wit::Identity::Positional => Identity::Positional,
+        wit::Identity::Named(name) => Identity::Named(name),
+        wit::Identity::Business(business) => Identity::Business { operation: business.operation, key: business.key },
+    }
+}
+
+pub(super) fn on_unknown_in(on_unknown: wit::OnUnknown) -> Option<OnUnknown> {
+    match on_unknown {
+        wit::OnUnknown::ProviderDefault => None,
+        wit::OnUnknown::Ask => Some(OnUnknown::Ask),
+        wit::OnUnknown::AtMostOnce => Some(OnUnknown::AtMostOnce),
+        wit::OnUnknown::AtLeastOnce => Some(OnUnknown::AtLeastOnce),
+    }
+}
+
+fn lookup_in(lookup: wit::Lookup) -> Lookup {
+    let condition =
+        |own: wit::Condition| LookupCondition { statuses: own.statuses, pointer: own.pointer, equals: own.equals };
+    Lookup {
+        request: request_in(lookup.request),
+        found: condition(lookup.found),
+        absent: condition(lookup.absent),
+        settle: ms(u64::from(lookup.settle_ms)),
     }
 }
 
@@ -56,13 +74,17 @@ fn response_out(response: Response) -> wit::Response {
         status: response.status,
         headers: response.headers,
         body: response.body.map_or(wit::Body::NotKept, |bytes| wit::Body::Bytes(bytes.into())),
-        source: match response.source {
-            Source::Sent => wit::Source::Sent,
-            Source::Replayed => wit::Source::Replayed,
-            Source::LookedUp => wit::Source::LookedUp,
-            Source::Supplied => wit::Source::Supplied,
-        },
+        source: source_out(response.source),
         effect_id: response.effect_id.map(|id| id.to_string()),
+    }
+}
+
+pub(super) fn source_out(source: Source) -> wit::Source {
+    match source {
+        Source::Sent => wit::Source::Sent,
+        Source::Replayed => wit::Source::Replayed,
+        Source::LookedUp => wit::Source::LookedUp,
+        Source::Supplied => wit::Source::Supplied,
     }
 }
 

@@ -7,10 +7,12 @@ mod context;
 mod describe;
 mod engine;
 mod execute;
+mod files;
 mod guest;
 mod http;
 mod idempotency;
 mod limits;
+mod messaging;
 mod outcome;
 mod stdio;
 

@@ -2,6 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
+use uuid::Uuid;
+
 use super::{Result, Store};
 
 /// One version of an activity. `policy` is a JSON text.
@@ -65,6 +67,18 @@ pub async fn find(store: &Store, tenant: &str, activity: &str, version: i32) -> 
         version
     );
     Ok(row.fetch_optional(&store.pool).await?)
+}
+
+/// The policy that a run works under, a JSON text.
+pub async fn policy_of_run(store: &Store, tenant: &str, run_id: Uuid) -> Result<Option<String>> {
+    let policy = sqlx::query_scalar!(
+        "select v.policy from runs r
+         join activity_versions v on v.tenant = r.tenant and v.activity = r.activity and v.version = r.version
+         where r.tenant = $1 and r.run_id = $2",
+        tenant,
+        run_id
+    );
+    Ok(policy.fetch_optional(&store.pool).await?)
 }
 
 /// The latest version of every activity that is not retired.

@@ -1,6 +1,7 @@
 //! The ledger's statements. A claim is one statement: it checks and locks the lease, inserts the effect if it is absent
 //! or released, and writes the send's row; it has committed before the caller hears of it.
 
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::lease::Lease;
@@ -27,13 +28,20 @@ pub struct Claim {
     pub url: String,
     pub digest: [u8; 32],
     pub wire_key: Option<String>,
-    /// A JSON text.
+    /// Where the host puts the wire key, a JSON text. None with a wire key: the guest has put it there.
     pub carrier: Option<String>,
+    /// Headers that go with the key, a JSON text of pairs.
+    pub also: Option<String>,
     /// How long the provider remembers a key; none: for ever.
     pub window_ms: Option<i64>,
     pub window_from: &'static str,
     pub resend: Resend,
     pub on_unknown: OnUnknown,
+    /// How the provider is asked whether it happened, a JSON text; sealed when `lookup_sealed_with` names a key.
+    pub lookup: Option<String>,
+    pub lookup_sealed_with: Option<String>,
+    /// The digest does not cover the body.
+    pub streamed: bool,
 }
 
 /// Who holds an effect: settling compares all three.
@@ -54,20 +62,30 @@ pub struct Known {
     pub holder_alive: bool,
     pub wire_key: Option<String>,
     pub carrier: Option<String>,
+    pub also: Option<String>,
     pub resend: Resend,
     pub on_unknown: OnUnknown,
+    /// The provider can be asked whether it happened.
+    pub lookup: bool,
+    /// A person said to send it once more.
+    pub send_again: bool,
+    pub first_sent_at: DateTime<Utc>,
+    /// Of a body that was streamed.
+    pub body_digest: Option<Vec<u8>>,
     /// What is left of the provider's memory of the key; none: it never forgets. Negative when over.
     pub window_left_ms: Option<i64>,
     pub answer: Option<Answer>,
 }
 
-/// A recorded answer. `headers` is a JSON text; the body is absent when it was not kept.
+/// A recorded answer. `headers` is a JSON text; the body is absent when it was not kept. Both are sealed when
+/// `sealed_with` names a key; `headers` is then base64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: i32,
     pub headers: String,
     pub body: Option<Vec<u8>>,
     pub source: String,
+    pub sealed_with: Option<String>,
 }
 
 /// What came of a claim.
@@ -116,8 +134,14 @@ struct Row {
     holder_alive: bool,
     wire_key: Option<String>,
     carrier: Option<String>,
+    also: Option<String>,
     resend: String,
     on_unknown: String,
+    lookup: bool,
+    send_again: bool,
+    first_sent_at: DateTime<Utc>,
+    body_digest: Option<Vec<u8>>,
+    sealed_with: Option<String>,
     window_left_ms: Option<i64>,
     source: Option<String>,
     status: Option<i32>,
@@ -132,6 +156,7 @@ impl Row {
             headers: self.headers.unwrap_or_else(|| "[]".to_owned()),
             body: self.body,
             source,
+            sealed_with: self.sealed_with,
         });
         Ok(Known {
             state: word(&self.state)?,
@@ -140,8 +165,13 @@ impl Row {
             holder_alive: self.holder_alive,
             wire_key: self.wire_key,
             carrier: self.carrier,
+            also: self.also,
             resend: word(&self.resend)?,
             on_unknown: word(&self.on_unknown)?,
+            lookup: self.lookup,
+            send_again: self.send_again,
+            first_sent_at: self.first_sent_at,
+            body_digest: self.body_digest,
             window_left_ms: self.window_left_ms,
             answer,
         })
@@ -161,14 +191,16 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
              for share),
            claimed as (
              insert into effects (tenant, effect_id, keying, identity, run_id, provider, account, profile_version,
-               method, url, digest, wire_key, carrier, window_ms, window_from, resend, on_unknown, state, holder_run,
-               holder_token, holder_send, first_sent_at, last_sent_at)
-             select $1, $5, $6, $7, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'claimed', $2,
-               $3, 1, deedbox_now(), deedbox_now()
+               method, url, digest, wire_key, carrier, window_ms, window_from, resend, on_unknown, also, lookup, look_at,
+               lookup_sealed_with, streamed, state, holder_run, holder_token, holder_send, first_sent_at, last_sent_at)
+             select $1, $5, $6, $7, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+               case when $21::text is not null then deedbox_now() end, $22, $23, 'claimed', $2, $3, 1, deedbox_now(),
+               deedbox_now()
              from lease
              on conflict (tenant, effect_id) do update
              set state = 'claimed', holder_run = $2, holder_token = $3,
-                 holder_send = effects.holder_send + 1, last_sent_at = deedbox_now(), settled_at = null
+                 holder_send = effects.holder_send + 1, last_sent_at = deedbox_now(), settled_at = null,
+                 send_again = false
              where effects.state = 'released' and effects.digest = $13
              returning *),
            sent as (
@@ -176,7 +208,9 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
              select tenant, effect_id, holder_send, $2, $4, $3, deedbox_now() from claimed)
            select true as "won!", true as "leased!", state as "state!", digest as "digest!",
                   holder_run as "holder_run!", holder_token as "holder_token!", holder_send as "holder_send!",
-                  true as "holder_alive!", wire_key, carrier, resend as "resend!", on_unknown as "on_unknown!",
+                  true as "holder_alive!", wire_key, carrier, also, resend as "resend!", on_unknown as "on_unknown!",
+                  lookup is not null as "lookup!", send_again as "send_again!", first_sent_at as "first_sent_at!",
+                  body_digest, sealed_with,
                   (extract(epoch from
                     case window_from when 'first' then first_sent_at else last_sent_at end - deedbox_now()) * 1000
                    + window_ms)::bigint as window_left_ms,
@@ -186,7 +220,8 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
            select false, exists (select from lease), state, digest, holder_run, holder_token, holder_send,
                   exists (select from runs h where h.tenant = e.tenant and h.run_id = e.holder_run
                           and h.token = e.holder_token and h.state = 'running' and h.due_at > deedbox_now()),
-                  wire_key, carrier, resend, on_unknown,
+                  wire_key, carrier, also, resend, on_unknown, lookup is not null, send_again, first_sent_at, body_digest,
+                  sealed_with,
                   (extract(epoch from
                     case window_from when 'first' then first_sent_at else last_sent_at end - deedbox_now()) * 1000
                    + window_ms)::bigint,
@@ -211,7 +246,11 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
         claim.window_ms,
         claim.window_from,
         claim.resend.as_str(),
-        claim.on_unknown.as_str()
+        claim.on_unknown.as_str(),
+        claim.also,
+        claim.lookup,
+        claim.lookup_sealed_with,
+        claim.streamed
     );
     bounded(row.fetch_optional(&store.pool)).await
 }
@@ -244,7 +283,7 @@ pub async fn resend(
            taken as (
              update effects e
              set holder_run = $2, holder_token = $3, holder_send = e.holder_send + 1,
-                 last_sent_at = deedbox_now()
+                 last_sent_at = deedbox_now(), send_again = false
              from lease
              where e.tenant = $1 and e.effect_id = $5 and e.state = 'claimed' and e.holder_run = $6
                and e.holder_token = $7 and e.holder_send = $8
@@ -283,6 +322,8 @@ pub struct Settlement {
     pub status: Option<i32>,
     /// The final answer, for a completed effect.
     pub answer: Option<Answer>,
+    /// Of a body that was streamed and went out whole.
+    pub body_digest: Option<[u8; 32]>,
 }
 
 /// Settles an effect as long as the same send still holds it, even after its lease is over; what the send learned is
@@ -293,6 +334,7 @@ pub async fn settle(store: &Store, settlement: &Settlement) -> Result<bool> {
         r#"with settled as (
              update effects
              set state = $6, status = $9, headers = $10, body = $11, source = $12,
+                 sealed_with = $13, body_digest = coalesce($14, body_digest),
                  doubled = doubled or (resend = 'unsafe' and holder_send > 1 and $9 < 400 and exists (
                    select from sends s where s.tenant = $1 and s.effect_id = $2 and s.send <> $5
                      and s.result = 'answered' and s.status < 400)),
@@ -315,7 +357,9 @@ pub async fn settle(store: &Store, settlement: &Settlement) -> Result<bool> {
         answer.map(|a| a.status),
         answer.map(|a| a.headers.as_str()),
         answer.and_then(|a| a.body.as_deref()),
-        answer.map(|a| a.source.as_str())
+        answer.map(|a| a.source.as_str()),
+        answer.and_then(|a| a.sealed_with.as_deref()),
+        settlement.body_digest.as_ref().map(|digest| &digest[..])
     );
     Ok(bounded(settled.fetch_one(&store.pool)).await? == 1)
 }

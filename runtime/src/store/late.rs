@@ -36,7 +36,8 @@ pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Hold
              status = case when refused then $5 else status end,
              headers = case when refused then $6 else headers end,
              body = case when refused then $7 else body end,
-             source = case when refused then $8 else source end
+             source = case when refused then $8 else source end,
+             sealed_with = case when refused then $9 else sealed_with end
          from (select status is null or status >= 400 as refused from effects where tenant = $1 and effect_id = $2) as recorded
          where tenant = $1 and effect_id = $2",
         tenant,
@@ -46,7 +47,8 @@ pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Hold
         answer.status,
         answer.headers,
         answer.body,
-        answer.source
+        answer.source,
+        answer.sealed_with
     )
     .execute(&mut *tx)
     .await?;
@@ -55,7 +57,8 @@ pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Hold
     Ok(next.doubled)
 }
 
-async fn wake_waiting(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, effect_id: &[u8; 32]) -> Result<()> {
+/// Makes the runs due that wait for the effect.
+pub(super) async fn wake_waiting(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, effect_id: &[u8; 32]) -> Result<()> {
     sqlx::query!(
         "with woken as (
            update runs set due_at = deedbox_now()

@@ -31,6 +31,10 @@ pub struct Entry {
     pub first_sent_at: DateTime<Utc>,
     pub last_sent_at: DateTime<Utc>,
     pub settled_at: Option<DateTime<Utc>>,
+    /// The provider can be asked whether it happened.
+    pub has_lookup: bool,
+    /// How often it was asked.
+    pub looks: i32,
 }
 
 /// Which effects to list.
@@ -46,9 +50,10 @@ pub struct Filter {
 pub async fn find(store: &Store, tenant: &str, effect_id: &[u8]) -> Result<Option<Entry>> {
     let row = sqlx::query_as!(
         Entry,
-        "select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
-                source, status, doubled, first_sent_at, last_sent_at, settled_at
-         from effects where tenant = $1 and effect_id = $2",
+        r#"select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
+                source, status, doubled, first_sent_at, last_sent_at, settled_at, lookup is not null as "has_lookup!",
+                looks
+         from effects where tenant = $1 and effect_id = $2"#,
         tenant,
         effect_id
     );
@@ -60,14 +65,15 @@ pub async fn list(store: &Store, tenant: &str, filter: &Filter) -> Result<Vec<En
     let (after_time, after_id) = filter.after.clone().unzip();
     let rows = sqlx::query_as!(
         Entry,
-        "select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
-                source, status, doubled, first_sent_at, last_sent_at, settled_at
+        r#"select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
+                source, status, doubled, first_sent_at, last_sent_at, settled_at, lookup is not null as "has_lookup!",
+                looks
          from effects
          where tenant = $1
            and ($2::text is null or state = $2)
            and ($3::text is null or provider = $3)
            and ($4::timestamptz is null or (first_sent_at, effect_id) > ($4, $5::bytea))
-         order by first_sent_at, effect_id limit $6",
+         order by first_sent_at, effect_id limit $6"#,
         tenant,
         filter.state,
         filter.provider,
@@ -83,15 +89,16 @@ pub async fn list_of_run(store: &Store, tenant: &str, run_id: Uuid, filter: &Fil
     let (after_time, after_id) = filter.after.clone().unzip();
     let rows = sqlx::query_as!(
         Entry,
-        "select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
-                source, status, doubled, first_sent_at, last_sent_at, settled_at
+        r#"select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
+                source, status, doubled, first_sent_at, last_sent_at, settled_at, lookup is not null as "has_lookup!",
+                looks
          from effects
          where tenant = $1
            and effect_id in (select s.effect_id from sends s where s.tenant = $1 and s.run_id = $2)
            and ($3::text is null or state = $3)
            and ($4::text is null or provider = $4)
            and ($5::timestamptz is null or (first_sent_at, effect_id) > ($5, $6::bytea))
-         order by first_sent_at, effect_id limit $7",
+         order by first_sent_at, effect_id limit $7"#,
         tenant,
         run_id,
         filter.state,

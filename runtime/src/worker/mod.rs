@@ -5,6 +5,7 @@ mod attempt;
 mod finish;
 mod leases;
 mod rescuer;
+mod resolver;
 mod versions;
 mod wake;
 
@@ -72,10 +73,11 @@ impl Worker {
         Arc::new(Self { name, store, gateway, registry, config, random_secret, leases, versions: Versions::default() })
     }
 
-    /// Ends runs that lost their worker in their last attempt, then leases one due run, runs one attempt of it and
-    /// finishes it. False when no run was due.
+    /// Ends runs that lost their worker in their last attempt, asks about open questions that are due, then leases one due
+    /// run, runs one attempt of it and finishes it. False when no run was due.
     pub async fn run_once(self: &Arc<Self>) -> Result<bool, store::Error> {
         rescuer::run_once(&self.store).await?;
+        resolver::run_once(&self.gateway).await?;
         let Some((leased, deadline)) = self.lease(1).await?.pop() else { return Ok(false) };
         tokio::select! {
             () = self.attempt(leased, deadline) => {}
@@ -95,6 +97,7 @@ impl Worker {
             never = wake.listen_forever(&self.store) => match never {},
             never = self.leases.renew_forever(&self.store) => match never {},
             never = rescuer::run_forever(&self.store, ms(self.config.poll_ms)) => match never {},
+            never = resolver::run_forever(&self.gateway, ms(self.config.poll_ms)) => match never {},
         }
         self.drain(&attempts).await;
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deedbox_guest::http::{Error, OnUnknown, RequestBuilder, Response, Source};
+use deedbox_guest::http::{Condition, Error, Lookup, OnUnknown, RequestBuilder, Response, Source};
 use deedbox_guest::prelude::*;
 
 use crate::then::{Then, by_attempt};
@@ -31,12 +31,23 @@ struct Call {
     #[serde(default)]
     identity: Identity,
     on_unknown: Option<Choice>,
+    lookup: Option<Ask>,
     /// How often to call again in the body while the call ends in `timed-out`, `connection-lost` or
     /// `in-flight`.
     #[serde(default)]
     repeat: u32,
     /// Fails permanently with `unexpected-status` when the answer has another status.
     expect: Option<u16>,
+}
+
+/// Found: 200 with a value at the pointer `found`. Absent: 200 with this text at this pointer, or 404 when none is given.
+#[data]
+struct Ask {
+    url: String,
+    found: String,
+    absent: Option<(String, String)>,
+    #[serde(default)]
+    settle_ms: u64,
 }
 
 #[data]
@@ -141,8 +152,11 @@ fn request<'a>(ctx: &'a Context, call: &Call) -> Result<RequestBuilder<'a>, Fail
         Identity::Named(name) => request.effect(name),
         Identity::Business(operation, key) => request.business_effect(operation, key),
     };
-    Ok(match &call.on_unknown {
-        Some(choice) => request.on_unknown(on_unknown(choice)),
+    if let Some(choice) = &call.on_unknown {
+        request = request.on_unknown(on_unknown(choice));
+    }
+    Ok(match &call.lookup {
+        Some(ask) => request.lookup(lookup(ctx, ask)?),
         None => request,
     })
 }
@@ -154,6 +168,15 @@ fn on_unknown(choice: &Choice) -> OnUnknown {
         Choice::AtMostOnce => OnUnknown::AtMostOnce,
         Choice::AtLeastOnce => OnUnknown::AtLeastOnce,
     }
+}
+
+fn lookup(ctx: &Context, ask: &Ask) -> Result<Lookup, Failure> {
+    let found = Condition::status(&[200]).with(&ask.found);
+    let absent = match &ask.absent {
+        Some((pointer, text)) => Condition::status(&[200]).equals(pointer, text),
+        None => Condition::status(&[404]),
+    };
+    Ok(Lookup::get(fill_in(ctx, &ask.url)?, found, absent).settle(Duration::from_millis(ask.settle_ms)))
 }
 
 fn fill_in(ctx: &Context, text: &str) -> Result<String, Failure> {

@@ -1,6 +1,6 @@
 //! The outside world of the model: requests on their way and a provider that applies each arrival, or each key once.
 
-use deedbox::effect::{Learned, Resend, Statuses, learned};
+use deedbox::effect::{Learned, Reading, Resend, learned};
 
 use super::ledger::{Fault, MAX_SENDS, Setup};
 
@@ -28,7 +28,7 @@ impl Answer {
             Self::InUse => (409, true),
             Self::Broken => (500, false),
         };
-        learned(status, &Statuses { not_processed: &[], in_flight })
+        learned(status, &Reading { in_flight, ..Reading::default() })
     }
 }
 

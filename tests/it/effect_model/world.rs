@@ -2,7 +2,7 @@
 //! does follows from the runtime's pure functions alone.
 
 use deedbox::effect::{
-    After, Found, Holder as Seen, Learned, OnUnknown, Resend, State, Step, meet, settle as settled, verdict,
+    After, Found, Holder as Seen, Learned, OnUnknown, Resend, Rules, State, Step, meet, settle as settled, verdict,
 };
 
 use super::ledger::{Claimed, Fault, Holder, Lease, Ledger, Row, Rule, Setup};
@@ -278,14 +278,12 @@ impl World {
             other if alive && other.run != lease.run => Seen::Alive,
             _ => Seen::Gone,
         };
-        Found {
-            state: row.state,
-            same_request: true,
-            holder,
-            resend: setup.resend,
-            key_remembered: !self.window_over,
-            on_unknown: setup.on_unknown,
-        }
+        Found { state: row.state, same_request: true, holder, rules: self.rules(setup) }
+    }
+
+    fn rules(&self, setup: &Setup) -> Rules {
+        let Setup { resend, on_unknown, .. } = *setup;
+        Rules { resend, key_remembered: !self.window_over, lookup: false, on_unknown, send_again: false }
     }
 
     /// The checks just before the first byte, and the byte.
@@ -305,7 +303,7 @@ impl World {
     fn settle(&mut self, setup: &Setup, i: usize, held: Held, lesson: Lesson) -> Result<Stage, Fault> {
         let learned = lesson.learned();
         let earlier_unknown = held.earlier_unknown && setup.keeps(Rule::EarlierUnknown);
-        let verdict = verdict(setup.resend, !self.window_over, setup.on_unknown);
+        let verdict = verdict(&self.rules(setup));
         let (state, after) = settled(learned, earlier_unknown, verdict);
         let success = lesson == Lesson::Heard(Answer::Done);
         let lease = self.workers[i].lease;

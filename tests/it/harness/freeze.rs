@@ -139,6 +139,10 @@ struct LateClock {
 }
 
 impl Clock for LateClock {
+    fn now(&self) -> std::time::SystemTime {
+        SystemClock.now()
+    }
+
     fn elapsed(&self) -> Duration {
         SystemClock.elapsed() + Duration::from_millis(self.ahead_ms.load(Ordering::SeqCst))
     }

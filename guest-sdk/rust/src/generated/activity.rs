@@ -260,7 +260,8 @@ pub mod deedbox {
       #[derive(Clone, PartialEq)]
       pub struct Request {
         /// Upper-case, for example `POST`.
-        /// GET, HEAD and OPTIONS are reads: they are not claimed. Every other method is an effect.
+        /// GET, HEAD and OPTIONS are reads: they are not claimed. Every other method is an effect, unless
+        /// the provider's profile knows better.
         pub method: _rt::String,
         /// Absolute, `http` or `https`, without user information.
         pub url: _rt::String,
@@ -364,14 +365,47 @@ pub mod deedbox {
         }
       }
 
+      /// True when the status is among these and, if a pointer is given, the JSON value there (RFC 6901;
+      /// `*` stands for every element) equals the text, or is there and not null when no text is given.
+      #[derive(Clone, PartialEq)]
+      pub struct Condition {
+        pub statuses: _rt::Vec::<u16>,
+        pub pointer: ::core::option::Option<_rt::String>,
+        pub equals: ::core::option::Option<_rt::String>,
+      }
+      impl ::core::fmt::Debug for Condition {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          f.debug_struct("Condition").field("statuses", &self.statuses).field("pointer", &self.pointer).field("equals", &self.equals).finish()
+        }
+      }
+      /// A read that tells whether the effect happened: the host makes it, with the tenant's credentials,
+      /// when the outcome is unknown and sending again is not safe. When neither condition is true it
+      /// cannot tell, and the question stays open.
+      #[derive(Clone, PartialEq)]
+      pub struct Lookup {
+        /// GET, HEAD or POST. Headers and body must be text.
+        pub request: Request,
+        pub found: Condition,
+        pub absent: Condition,
+        /// How long after the send `absent` may still be wrong, in milliseconds.
+        pub settle_ms: u32,
+      }
+      impl ::core::fmt::Debug for Lookup {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          f.debug_struct("Lookup").field("request", &self.request).field("found", &self.found).field("absent", &self.absent).field("settle-ms", &self.settle_ms).finish()
+        }
+      }
       #[derive(Clone, PartialEq)]
       pub struct Options {
+        /// A call of GET, HEAD or OPTIONS that is given a name is an effect too: claimed and replayed.
         pub identity: Identity,
         pub on_unknown: OnUnknown,
+        /// How to ask whether the effect happened. Absent: as the provider's profile says.
+        pub lookup: ::core::option::Option<Lookup>,
       }
       impl ::core::fmt::Debug for Options {
         fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-          f.debug_struct("Options").field("identity", &self.identity).field("on-unknown", &self.on_unknown).finish()
+          f.debug_struct("Options").field("identity", &self.identity).field("on-unknown", &self.on_unknown).field("lookup", &self.lookup).finish()
         }
       }
       #[derive(Clone, PartialEq)]
@@ -526,140 +560,288 @@ pub mod deedbox {
       #[allow(async_fn_in_trait)]
       pub fn send(request: &Request,options: &Options,) -> ::core::result::Result<Response,Error>{
         unsafe {
+          let mut cleanup_list = _rt::Vec::new();
 
           #[repr(align(8))]
-          struct RetArea([::core::mem::MaybeUninit::<u8>; 8+10*::core::mem::size_of::<*const u8>()]);
-          let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 8+10*::core::mem::size_of::<*const u8>()]);
-          let Request{ method:method0, url:url0, headers:headers0, body:body0, timeout_ms:timeout_ms0, } = request;
-          let vec1 = method0;
-          let ptr1 = vec1.as_ptr().cast::<u8>();
-          let len1 = vec1.len();
-          let vec2 = url0;
+          struct RetArea([::core::mem::MaybeUninit::<u8>; 16+40*::core::mem::size_of::<*const u8>()]);
+          let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 16+40*::core::mem::size_of::<*const u8>()]);
+          let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();let Request{ method:method1, url:url1, headers:headers1, body:body1, timeout_ms:timeout_ms1, } = request;
+          let vec2 = method1;
           let ptr2 = vec2.as_ptr().cast::<u8>();
           let len2 = vec2.len();
-          let vec6 = headers0;
-          let len6 = vec6.len();
-          let layout6 = _rt::alloc::Layout::from_size_align(vec6.len() * (4*::core::mem::size_of::<*const u8>()), ::core::mem::size_of::<*const u8>()).unwrap();
-          let (result6, _cleanup6) = wit_bindgen::rt::Cleanup::new(layout6);for (i, e) in vec6.into_iter().enumerate() {
-            let base = result6.add(i * (4*::core::mem::size_of::<*const u8>()));
+          *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len2;
+          *ptr0.add(0).cast::<*mut u8>() = ptr2.cast_mut();
+          let vec3 = url1;
+          let ptr3 = vec3.as_ptr().cast::<u8>();
+          let len3 = vec3.len();
+          *ptr0.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>() = len3;
+          *ptr0.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr3.cast_mut();
+          let vec7 = headers1;
+          let len7 = vec7.len();
+          let layout7 = _rt::alloc::Layout::from_size_align(vec7.len() * (4*::core::mem::size_of::<*const u8>()), ::core::mem::size_of::<*const u8>()).unwrap();
+          let (result7, _cleanup7) = wit_bindgen::rt::Cleanup::new(layout7);for (i, e) in vec7.into_iter().enumerate() {
+            let base = result7.add(i * (4*::core::mem::size_of::<*const u8>()));
             {
-              let (t3_0, t3_1, ) = e;
-              let vec4 = t3_0;
-              let ptr4 = vec4.as_ptr().cast::<u8>();
-              let len4 = vec4.len();
-              *base.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len4;
-              *base.add(0).cast::<*mut u8>() = ptr4.cast_mut();
-              let vec5 = t3_1;
+              let (t4_0, t4_1, ) = e;
+              let vec5 = t4_0;
               let ptr5 = vec5.as_ptr().cast::<u8>();
               let len5 = vec5.len();
-              *base.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>() = len5;
-              *base.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr5.cast_mut();
+              *base.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len5;
+              *base.add(0).cast::<*mut u8>() = ptr5.cast_mut();
+              let vec6 = t4_1;
+              let ptr6 = vec6.as_ptr().cast::<u8>();
+              let len6 = vec6.len();
+              *base.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>() = len6;
+              *base.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr6.cast_mut();
             }
           }
-          let vec7 = body0;
-          let ptr7 = vec7.as_ptr().cast::<u8>();
-          let len7 = vec7.len();
-          let (result8_0,result8_1,) = match timeout_ms0 {
-            Some(e) => (1i32, _rt::as_i32(e)),
-            None => {
-              (0i32, 0i32)
+          *ptr0.add(5*::core::mem::size_of::<*const u8>()).cast::<usize>() = len7;
+          *ptr0.add(4*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = result7;
+          let vec8 = body1;
+          let ptr8 = vec8.as_ptr().cast::<u8>();
+          let len8 = vec8.len();
+          *ptr0.add(7*::core::mem::size_of::<*const u8>()).cast::<usize>() = len8;
+          *ptr0.add(6*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr8.cast_mut();
+          match timeout_ms1 {
+            Some(e) => {
+              *ptr0.add(8*::core::mem::size_of::<*const u8>()).cast::<u8>() = (1i32) as u8;
+              *ptr0.add(4+8*::core::mem::size_of::<*const u8>()).cast::<i32>() = _rt::as_i32(e);
             },
-          };let Options{ identity:identity9, on_unknown:on_unknown9, } = options;
-          let (result14_0,result14_1,result14_2,result14_3,result14_4,) = match identity9 {
+            None => {
+              {
+                *ptr0.add(8*::core::mem::size_of::<*const u8>()).cast::<u8>() = (0i32) as u8;
+              }
+            },
+          };let Options{ identity:identity9, on_unknown:on_unknown9, lookup:lookup9, } = options;
+          match identity9 {
             Identity::Positional=> {
-              (0i32, ::core::ptr::null_mut(), 0usize, ::core::ptr::null_mut(), 0usize)
+              {
+                *ptr0.add(8+8*::core::mem::size_of::<*const u8>()).cast::<u8>() = (0i32) as u8;
+              }
             }
             Identity::Named(e) => {
+              *ptr0.add(8+8*::core::mem::size_of::<*const u8>()).cast::<u8>() = (1i32) as u8;
               let vec10 = e;
               let ptr10 = vec10.as_ptr().cast::<u8>();
               let len10 = vec10.len();
-
-              (1i32, ptr10.cast_mut(), len10, ::core::ptr::null_mut(), 0usize)
+              *ptr0.add(8+10*::core::mem::size_of::<*const u8>()).cast::<usize>() = len10;
+              *ptr0.add(8+9*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr10.cast_mut();
             },
             Identity::Business(e) => {
+              *ptr0.add(8+8*::core::mem::size_of::<*const u8>()).cast::<u8>() = (2i32) as u8;
               let BusinessKey{ operation:operation11, key:key11, } = e;
               let vec12 = operation11;
               let ptr12 = vec12.as_ptr().cast::<u8>();
               let len12 = vec12.len();
+              *ptr0.add(8+10*::core::mem::size_of::<*const u8>()).cast::<usize>() = len12;
+              *ptr0.add(8+9*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr12.cast_mut();
               let vec13 = key11;
               let ptr13 = vec13.as_ptr().cast::<u8>();
               let len13 = vec13.len();
-
-              (2i32, ptr12.cast_mut(), len12, ptr13.cast_mut(), len13)
+              *ptr0.add(8+12*::core::mem::size_of::<*const u8>()).cast::<usize>() = len13;
+              *ptr0.add(8+11*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr13.cast_mut();
             },
-          };
-          let ptr15 = ret_area.0.as_mut_ptr().cast::<u8>();
+          }
+          *ptr0.add(8+13*::core::mem::size_of::<*const u8>()).cast::<u8>() = (on_unknown9.clone() as i32) as u8;
+          match lookup9 {
+            Some(e) => {
+              *ptr0.add(8+14*::core::mem::size_of::<*const u8>()).cast::<u8>() = (1i32) as u8;
+              let Lookup{ request:request14, found:found14, absent:absent14, settle_ms:settle_ms14, } = e;
+              let Request{ method:method15, url:url15, headers:headers15, body:body15, timeout_ms:timeout_ms15, } = request14;
+              let vec16 = method15;
+              let ptr16 = vec16.as_ptr().cast::<u8>();
+              let len16 = vec16.len();
+              *ptr0.add(8+16*::core::mem::size_of::<*const u8>()).cast::<usize>() = len16;
+              *ptr0.add(8+15*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr16.cast_mut();
+              let vec17 = url15;
+              let ptr17 = vec17.as_ptr().cast::<u8>();
+              let len17 = vec17.len();
+              *ptr0.add(8+18*::core::mem::size_of::<*const u8>()).cast::<usize>() = len17;
+              *ptr0.add(8+17*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr17.cast_mut();
+              let vec21 = headers15;
+              let len21 = vec21.len();
+              let layout21 = _rt::alloc::Layout::from_size_align(vec21.len() * (4*::core::mem::size_of::<*const u8>()), ::core::mem::size_of::<*const u8>()).unwrap();
+              let (result21, _cleanup21) = wit_bindgen::rt::Cleanup::new(layout21);cleanup_list.extend(_cleanup21);
+              for (i, e) in vec21.into_iter().enumerate() {
+                let base = result21.add(i * (4*::core::mem::size_of::<*const u8>()));
+                {
+                  let (t18_0, t18_1, ) = e;
+                  let vec19 = t18_0;
+                  let ptr19 = vec19.as_ptr().cast::<u8>();
+                  let len19 = vec19.len();
+                  *base.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len19;
+                  *base.add(0).cast::<*mut u8>() = ptr19.cast_mut();
+                  let vec20 = t18_1;
+                  let ptr20 = vec20.as_ptr().cast::<u8>();
+                  let len20 = vec20.len();
+                  *base.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>() = len20;
+                  *base.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr20.cast_mut();
+                }
+              }
+              *ptr0.add(8+20*::core::mem::size_of::<*const u8>()).cast::<usize>() = len21;
+              *ptr0.add(8+19*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = result21;
+              let vec22 = body15;
+              let ptr22 = vec22.as_ptr().cast::<u8>();
+              let len22 = vec22.len();
+              *ptr0.add(8+22*::core::mem::size_of::<*const u8>()).cast::<usize>() = len22;
+              *ptr0.add(8+21*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr22.cast_mut();
+              match timeout_ms15 {
+                Some(e) => {
+                  *ptr0.add(8+23*::core::mem::size_of::<*const u8>()).cast::<u8>() = (1i32) as u8;
+                  *ptr0.add(12+23*::core::mem::size_of::<*const u8>()).cast::<i32>() = _rt::as_i32(e);
+                },
+                None => {
+                  {
+                    *ptr0.add(8+23*::core::mem::size_of::<*const u8>()).cast::<u8>() = (0i32) as u8;
+                  }
+                },
+              };let Condition{ statuses:statuses23, pointer:pointer23, equals:equals23, } = found14;
+              let vec24 = statuses23;
+              let ptr24 = vec24.as_ptr().cast::<u8>();
+              let len24 = vec24.len();
+              *ptr0.add(16+24*::core::mem::size_of::<*const u8>()).cast::<usize>() = len24;
+              *ptr0.add(16+23*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr24.cast_mut();
+              match pointer23 {
+                Some(e) => {
+                  *ptr0.add(16+25*::core::mem::size_of::<*const u8>()).cast::<u8>() = (1i32) as u8;
+                  let vec25 = e;
+                  let ptr25 = vec25.as_ptr().cast::<u8>();
+                  let len25 = vec25.len();
+                  *ptr0.add(16+27*::core::mem::size_of::<*const u8>()).cast::<usize>() = len25;
+                  *ptr0.add(16+26*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr25.cast_mut();
+                },
+                None => {
+                  {
+                    *ptr0.add(16+25*::core::mem::size_of::<*const u8>()).cast::<u8>() = (0i32) as u8;
+                  }
+                },
+              };match equals23 {
+                Some(e) => {
+                  *ptr0.add(16+28*::core::mem::size_of::<*const u8>()).cast::<u8>() = (1i32) as u8;
+                  let vec26 = e;
+                  let ptr26 = vec26.as_ptr().cast::<u8>();
+                  let len26 = vec26.len();
+                  *ptr0.add(16+30*::core::mem::size_of::<*const u8>()).cast::<usize>() = len26;
+                  *ptr0.add(16+29*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr26.cast_mut();
+                },
+                None => {
+                  {
+                    *ptr0.add(16+28*::core::mem::size_of::<*const u8>()).cast::<u8>() = (0i32) as u8;
+                  }
+                },
+              };let Condition{ statuses:statuses27, pointer:pointer27, equals:equals27, } = absent14;
+              let vec28 = statuses27;
+              let ptr28 = vec28.as_ptr().cast::<u8>();
+              let len28 = vec28.len();
+              *ptr0.add(16+32*::core::mem::size_of::<*const u8>()).cast::<usize>() = len28;
+              *ptr0.add(16+31*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr28.cast_mut();
+              match pointer27 {
+                Some(e) => {
+                  *ptr0.add(16+33*::core::mem::size_of::<*const u8>()).cast::<u8>() = (1i32) as u8;
+                  let vec29 = e;
+                  let ptr29 = vec29.as_ptr().cast::<u8>();
+                  let len29 = vec29.len();
+                  *ptr0.add(16+35*::core::mem::size_of::<*const u8>()).cast::<usize>() = len29;
+                  *ptr0.add(16+34*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr29.cast_mut();
+                },
+                None => {
+                  {
+                    *ptr0.add(16+33*::core::mem::size_of::<*const u8>()).cast::<u8>() = (0i32) as u8;
+                  }
+                },
+              };match equals27 {
+                Some(e) => {
+                  *ptr0.add(16+36*::core::mem::size_of::<*const u8>()).cast::<u8>() = (1i32) as u8;
+                  let vec30 = e;
+                  let ptr30 = vec30.as_ptr().cast::<u8>();
+                  let len30 = vec30.len();
+                  *ptr0.add(16+38*::core::mem::size_of::<*const u8>()).cast::<usize>() = len30;
+                  *ptr0.add(16+37*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr30.cast_mut();
+                },
+                None => {
+                  {
+                    *ptr0.add(16+36*::core::mem::size_of::<*const u8>()).cast::<u8>() = (0i32) as u8;
+                  }
+                },
+              };*ptr0.add(16+39*::core::mem::size_of::<*const u8>()).cast::<i32>() = _rt::as_i32(settle_ms14);
+            },
+            None => {
+              {
+                *ptr0.add(8+14*::core::mem::size_of::<*const u8>()).cast::<u8>() = (0i32) as u8;
+              }
+            },
+          };let ptr31 = ret_area.0.as_mut_ptr().cast::<u8>();
           #[cfg(target_arch = "wasm32")]
           #[link(wasm_import_module = "deedbox:activity/http@0.1.0")]
           unsafe extern "C" {
             #[link_name = "send"]
-            fn wit_import16(_: *mut u8, _: usize, _: *mut u8, _: usize, _: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: i32, _: i32, _: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: *mut u8, );
+            fn wit_import32(_: *mut u8, _: *mut u8, );
           }
 
           #[cfg(not(target_arch = "wasm32"))]
-          unsafe extern "C" fn wit_import16(_: *mut u8, _: usize, _: *mut u8, _: usize, _: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: i32, _: i32, _: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: *mut u8, ) { unreachable!() }
-          wit_import16(ptr1.cast_mut(), len1, ptr2.cast_mut(), len2, result6, len6, ptr7.cast_mut(), len7, result8_0, result8_1, result14_0, result14_1, result14_2, result14_3, result14_4, on_unknown9.clone() as i32, ptr15);
-          let l17 = i32::from(*ptr15.add(0).cast::<u8>());
-          let result59 = match l17 {
+          unsafe extern "C" fn wit_import32(_: *mut u8, _: *mut u8, ) { unreachable!() }
+          wit_import32(ptr0, ptr31);
+          let l33 = i32::from(*ptr31.add(0).cast::<u8>());
+          let result75 = match l33 {
             0 => {
               let e = {
-                let l18 = i32::from(*ptr15.add(8).cast::<u16>());
-                let l19 = *ptr15.add(8+1*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
-                let l20 = *ptr15.add(8+2*::core::mem::size_of::<*const u8>()).cast::<usize>();
-                let base27 = l19;
-                let len27 = l20;
-                let mut result27 = _rt::Vec::with_capacity(len27);
-                for i in 0..len27 {
-                  let base = base27.add(i * (4*::core::mem::size_of::<*const u8>()));
-                  let e27 = {
-                    let l21 = *base.add(0).cast::<*mut u8>();
-                    let l22 = *base.add(::core::mem::size_of::<*const u8>()).cast::<usize>();
-                    let len23 = l22;
-                    let bytes23 = _rt::Vec::from_raw_parts(l21.cast(), len23, len23);
-                    let l24 = *base.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
-                    let l25 = *base.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
-                    let len26 = l25;
+                let l34 = i32::from(*ptr31.add(8).cast::<u16>());
+                let l35 = *ptr31.add(8+1*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                let l36 = *ptr31.add(8+2*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                let base43 = l35;
+                let len43 = l36;
+                let mut result43 = _rt::Vec::with_capacity(len43);
+                for i in 0..len43 {
+                  let base = base43.add(i * (4*::core::mem::size_of::<*const u8>()));
+                  let e43 = {
+                    let l37 = *base.add(0).cast::<*mut u8>();
+                    let l38 = *base.add(::core::mem::size_of::<*const u8>()).cast::<usize>();
+                    let len39 = l38;
+                    let bytes39 = _rt::Vec::from_raw_parts(l37.cast(), len39, len39);
+                    let l40 = *base.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                    let l41 = *base.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                    let len42 = l41;
 
-                    (_rt::string_lift(bytes23), <_ as From<_rt::Vec<_>>>::from(_rt::Vec::from_raw_parts(l24.cast(), len26, len26)))
+                    (_rt::string_lift(bytes39), <_ as From<_rt::Vec<_>>>::from(_rt::Vec::from_raw_parts(l40.cast(), len42, len42)))
                   };
-                  result27.push(e27);
+                  result43.push(e43);
                 }
-                _rt::cabi_dealloc(base27, len27 * (4*::core::mem::size_of::<*const u8>()), ::core::mem::size_of::<*const u8>());
-                let l28 = i32::from(*ptr15.add(8+3*::core::mem::size_of::<*const u8>()).cast::<u8>());
-                let v32 = match l28 {
+                _rt::cabi_dealloc(base43, len43 * (4*::core::mem::size_of::<*const u8>()), ::core::mem::size_of::<*const u8>());
+                let l44 = i32::from(*ptr31.add(8+3*::core::mem::size_of::<*const u8>()).cast::<u8>());
+                let v48 = match l44 {
                   0 => {
-                    let e32 = {
-                      let l29 = *ptr15.add(8+4*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
-                      let l30 = *ptr15.add(8+5*::core::mem::size_of::<*const u8>()).cast::<usize>();
-                      let len31 = l30;
+                    let e48 = {
+                      let l45 = *ptr31.add(8+4*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l46 = *ptr31.add(8+5*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len47 = l46;
 
-                      <_ as From<_rt::Vec<_>>>::from(_rt::Vec::from_raw_parts(l29.cast(), len31, len31))
+                      <_ as From<_rt::Vec<_>>>::from(_rt::Vec::from_raw_parts(l45.cast(), len47, len47))
                     };
-                    Body::Bytes(e32)
+                    Body::Bytes(e48)
                   }
                   n => {
                     debug_assert_eq!(n, 1, "invalid enum discriminant");
                     Body::NotKept
                   }
                 };
-                let l33 = i32::from(*ptr15.add(8+6*::core::mem::size_of::<*const u8>()).cast::<u8>());
-                let l34 = i32::from(*ptr15.add(8+7*::core::mem::size_of::<*const u8>()).cast::<u8>());
+                let l49 = i32::from(*ptr31.add(8+6*::core::mem::size_of::<*const u8>()).cast::<u8>());
+                let l50 = i32::from(*ptr31.add(8+7*::core::mem::size_of::<*const u8>()).cast::<u8>());
 
                 Response{
-                  status: l18 as u16,
-                  headers: result27,
-                  body: v32,
-                  source: Source::_lift(l33 as u8),
-                  effect_id: match l34 {
+                  status: l34 as u16,
+                  headers: result43,
+                  body: v48,
+                  source: Source::_lift(l49 as u8),
+                  effect_id: match l50 {
                     0 => None,
                     1 => {
                       let e = {
-                        let l35 = *ptr15.add(8+8*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
-                        let l36 = *ptr15.add(8+9*::core::mem::size_of::<*const u8>()).cast::<usize>();
-                        let len37 = l36;
-                        let bytes37 = _rt::Vec::from_raw_parts(l35.cast(), len37, len37);
+                        let l51 = *ptr31.add(8+8*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                        let l52 = *ptr31.add(8+9*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                        let len53 = l52;
+                        let bytes53 = _rt::Vec::from_raw_parts(l51.cast(), len53, len53);
 
-                        _rt::string_lift(bytes37)
+                        _rt::string_lift(bytes53)
                       };
                       Some(e)
                     }
@@ -671,98 +853,701 @@ pub mod deedbox {
             }
             1 => {
               let e = {
-                let l38 = i32::from(*ptr15.add(8).cast::<u8>());
-                let v58 = match l38 {
+                let l54 = i32::from(*ptr31.add(8).cast::<u8>());
+                let v74 = match l54 {
                   0 => {
-                    let e58 = {
-                      let l39 = *ptr15.add(16).cast::<*mut u8>();
-                      let l40 = *ptr15.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
-                      let len41 = l40;
-                      let bytes41 = _rt::Vec::from_raw_parts(l39.cast(), len41, len41);
-
-                      _rt::string_lift(bytes41)
-                    };
-                    Error::Denied(e58)
-                  }
-                  1 => {
-                    let e58 = {
-                      let l42 = *ptr15.add(16).cast::<*mut u8>();
-                      let l43 = *ptr15.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
-                      let len44 = l43;
-                      let bytes44 = _rt::Vec::from_raw_parts(l42.cast(), len44, len44);
-
-                      _rt::string_lift(bytes44)
-                    };
-                    Error::EffectMismatch(e58)
-                  }
-                  2 => {
-                    Error::InFlight
-                  }
-                  3 => {
-                    let e58 = {
-                      let l45 = *ptr15.add(16).cast::<*mut u8>();
-                      let l46 = *ptr15.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
-                      let len47 = l46;
-                      let bytes47 = _rt::Vec::from_raw_parts(l45.cast(), len47, len47);
-
-                      _rt::string_lift(bytes47)
-                    };
-                    Error::OutcomeUnknown(e58)
-                  }
-                  4 => {
-                    let e58 = {
-                      let l48 = *ptr15.add(16).cast::<*mut u8>();
-                      let l49 = *ptr15.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
-                      let len50 = l49;
-                      let bytes50 = _rt::Vec::from_raw_parts(l48.cast(), len50, len50);
-
-                      _rt::string_lift(bytes50)
-                    };
-                    Error::Unreachable(e58)
-                  }
-                  5 => {
-                    Error::TimedOut
-                  }
-                  6 => {
-                    let e58 = {
-                      let l51 = *ptr15.add(16).cast::<i64>();
-
-                      l51 as u64
-                    };
-                    Error::ResponseTooLarge(e58)
-                  }
-                  7 => {
-                    let e58 = {
-                      let l52 = *ptr15.add(16).cast::<*mut u8>();
-                      let l53 = *ptr15.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
-                      let len54 = l53;
-                      let bytes54 = _rt::Vec::from_raw_parts(l52.cast(), len54, len54);
-
-                      _rt::string_lift(bytes54)
-                    };
-                    Error::InvalidRequest(e58)
-                  }
-                  n => {
-                    debug_assert_eq!(n, 8, "invalid enum discriminant");
-                    let e58 = {
-                      let l55 = *ptr15.add(16).cast::<*mut u8>();
-                      let l56 = *ptr15.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                    let e74 = {
+                      let l55 = *ptr31.add(16).cast::<*mut u8>();
+                      let l56 = *ptr31.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
                       let len57 = l56;
                       let bytes57 = _rt::Vec::from_raw_parts(l55.cast(), len57, len57);
 
                       _rt::string_lift(bytes57)
                     };
-                    Error::ConnectionLost(e58)
+                    Error::Denied(e74)
+                  }
+                  1 => {
+                    let e74 = {
+                      let l58 = *ptr31.add(16).cast::<*mut u8>();
+                      let l59 = *ptr31.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len60 = l59;
+                      let bytes60 = _rt::Vec::from_raw_parts(l58.cast(), len60, len60);
+
+                      _rt::string_lift(bytes60)
+                    };
+                    Error::EffectMismatch(e74)
+                  }
+                  2 => {
+                    Error::InFlight
+                  }
+                  3 => {
+                    let e74 = {
+                      let l61 = *ptr31.add(16).cast::<*mut u8>();
+                      let l62 = *ptr31.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len63 = l62;
+                      let bytes63 = _rt::Vec::from_raw_parts(l61.cast(), len63, len63);
+
+                      _rt::string_lift(bytes63)
+                    };
+                    Error::OutcomeUnknown(e74)
+                  }
+                  4 => {
+                    let e74 = {
+                      let l64 = *ptr31.add(16).cast::<*mut u8>();
+                      let l65 = *ptr31.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len66 = l65;
+                      let bytes66 = _rt::Vec::from_raw_parts(l64.cast(), len66, len66);
+
+                      _rt::string_lift(bytes66)
+                    };
+                    Error::Unreachable(e74)
+                  }
+                  5 => {
+                    Error::TimedOut
+                  }
+                  6 => {
+                    let e74 = {
+                      let l67 = *ptr31.add(16).cast::<i64>();
+
+                      l67 as u64
+                    };
+                    Error::ResponseTooLarge(e74)
+                  }
+                  7 => {
+                    let e74 = {
+                      let l68 = *ptr31.add(16).cast::<*mut u8>();
+                      let l69 = *ptr31.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len70 = l69;
+                      let bytes70 = _rt::Vec::from_raw_parts(l68.cast(), len70, len70);
+
+                      _rt::string_lift(bytes70)
+                    };
+                    Error::InvalidRequest(e74)
+                  }
+                  n => {
+                    debug_assert_eq!(n, 8, "invalid enum discriminant");
+                    let e74 = {
+                      let l71 = *ptr31.add(16).cast::<*mut u8>();
+                      let l72 = *ptr31.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len73 = l72;
+                      let bytes73 = _rt::Vec::from_raw_parts(l71.cast(), len73, len73);
+
+                      _rt::string_lift(bytes73)
+                    };
+                    Error::ConnectionLost(e74)
                   }
                 };
 
-                v58
+                v74
               };
               Err(e)
             }
             _ => _rt::invalid_enum_discriminant(),
           };
-          result59
+          result75
+        }
+      }
+
+    }
+
+    /// Publishing messages. The host claims each message first and gives it a message id that is the same
+    /// in every attempt, so that the server takes it once.
+    #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+    pub mod messaging {
+      #[used]
+      #[doc(hidden)]
+      static __FORCE_SECTION_REF: fn() =
+      super::super::super::__link_custom_section_describing_imports;
+      
+      use super::super::super::_rt;
+      pub type Identity = super::super::super::deedbox::activity::http::Identity;
+      pub type OnUnknown = super::super::super::deedbox::activity::http::OnUnknown;
+      pub type Source = super::super::super::deedbox::activity::http::Source;
+      #[derive(Clone, PartialEq)]
+      pub struct Options {
+        /// A message is told apart by its subject and its order within the attempt, by a name, or by the
+        /// business operation.
+        pub identity: Identity,
+        pub on_unknown: OnUnknown,
+        pub headers: _rt::Vec::<(_rt::String,_rt::String,)>,
+      }
+      impl ::core::fmt::Debug for Options {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          f.debug_struct("Options").field("identity", &self.identity).field("on-unknown", &self.on_unknown).field("headers", &self.headers).finish()
+        }
+      }
+      #[derive(Clone, PartialEq)]
+      pub struct Published {
+        /// Where the server keeps the message.
+        pub stream: _rt::String,
+        pub sequence: u64,
+        /// The server had it already.
+        pub duplicate: bool,
+        /// The message id on the wire.
+        pub message_id: _rt::String,
+        pub source: Source,
+        /// 64 hexadecimal digits.
+        pub effect_id: _rt::String,
+      }
+      impl ::core::fmt::Debug for Published {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          f.debug_struct("Published").field("stream", &self.stream).field("sequence", &self.sequence).field("duplicate", &self.duplicate).field("message-id", &self.message_id).field("source", &self.source).field("effect-id", &self.effect_id).finish()
+        }
+      }
+      #[derive(Clone, PartialEq)]
+      pub enum Error {
+        /// The deployment's policy forbids it; the text names the rule. Nothing was sent.
+        Denied(_rt::String),
+        /// The same effect was claimed with another message, or two calls at one subject overlap.
+        EffectMismatch(_rt::String),
+        /// Another attempt or run holds this effect right now. Try again later.
+        InFlight,
+        /// The message may have been published, and policy forbids sending it again.
+        OutcomeUnknown(_rt::String),
+        /// The server could not be reached and nothing was sent. Try again later.
+        Unreachable(_rt::String),
+        /// No acknowledgement came in time. The next identical call is answered by the ledger's rules.
+        TimedOut,
+        /// The message cannot be sent as it stands; the text says why. Nothing was sent.
+        InvalidRequest(_rt::String),
+        /// The server refused the message; the text is its own.
+        Refused(_rt::String),
+        /// The connection broke after the message was sent.
+        ConnectionLost(_rt::String),
+      }
+      impl ::core::fmt::Debug for Error {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          match self {
+            Error::Denied(e) => {
+              f.debug_tuple("Error::Denied").field(e).finish()
+            }
+            Error::EffectMismatch(e) => {
+              f.debug_tuple("Error::EffectMismatch").field(e).finish()
+            }
+            Error::InFlight => {
+              f.debug_tuple("Error::InFlight").finish()
+            }
+            Error::OutcomeUnknown(e) => {
+              f.debug_tuple("Error::OutcomeUnknown").field(e).finish()
+            }
+            Error::Unreachable(e) => {
+              f.debug_tuple("Error::Unreachable").field(e).finish()
+            }
+            Error::TimedOut => {
+              f.debug_tuple("Error::TimedOut").finish()
+            }
+            Error::InvalidRequest(e) => {
+              f.debug_tuple("Error::InvalidRequest").field(e).finish()
+            }
+            Error::Refused(e) => {
+              f.debug_tuple("Error::Refused").field(e).finish()
+            }
+            Error::ConnectionLost(e) => {
+              f.debug_tuple("Error::ConnectionLost").field(e).finish()
+            }
+          }
+        }
+      }
+      impl ::core::fmt::Display for Error {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          write!(f, "{:?}", self)
+        }
+      }
+
+      impl ::core::error::Error for Error {}
+      #[allow(unused_unsafe, clippy::all)]
+      /// Publishes one message to the deployment's server, and waits until the server keeps it.
+      #[allow(async_fn_in_trait)]
+      pub fn publish(subject: &str,payload: &[u8],options: &Options,) -> ::core::result::Result<Published,Error>{
+        unsafe {
+
+          #[repr(align(8))]
+          struct RetArea([::core::mem::MaybeUninit::<u8>; 16+8*::core::mem::size_of::<*const u8>()]);
+          let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 16+8*::core::mem::size_of::<*const u8>()]);
+          let vec0 = subject;
+          let ptr0 = vec0.as_ptr().cast::<u8>();
+          let len0 = vec0.len();
+          let vec1 = payload;
+          let ptr1 = vec1.as_ptr().cast::<u8>();
+          let len1 = vec1.len();
+          let Options{ identity:identity2, on_unknown:on_unknown2, headers:headers2, } = options;
+          use super::super::super::deedbox::activity::http::Identity as V7;
+          let (result8_0,result8_1,result8_2,result8_3,result8_4,) = match identity2 {
+            V7::Positional=> {
+              (0i32, ::core::ptr::null_mut(), 0usize, ::core::ptr::null_mut(), 0usize)
+            }
+            V7::Named(e) => {
+              let vec3 = e;
+              let ptr3 = vec3.as_ptr().cast::<u8>();
+              let len3 = vec3.len();
+
+              (1i32, ptr3.cast_mut(), len3, ::core::ptr::null_mut(), 0usize)
+            },
+            V7::Business(e) => {
+              let super::super::super::deedbox::activity::http::BusinessKey{ operation:operation4, key:key4, } = e;
+              let vec5 = operation4;
+              let ptr5 = vec5.as_ptr().cast::<u8>();
+              let len5 = vec5.len();
+              let vec6 = key4;
+              let ptr6 = vec6.as_ptr().cast::<u8>();
+              let len6 = vec6.len();
+
+              (2i32, ptr5.cast_mut(), len5, ptr6.cast_mut(), len6)
+            },
+          };
+          let vec12 = headers2;
+          let len12 = vec12.len();
+          let layout12 = _rt::alloc::Layout::from_size_align(vec12.len() * (4*::core::mem::size_of::<*const u8>()), ::core::mem::size_of::<*const u8>()).unwrap();
+          let (result12, _cleanup12) = wit_bindgen::rt::Cleanup::new(layout12);for (i, e) in vec12.into_iter().enumerate() {
+            let base = result12.add(i * (4*::core::mem::size_of::<*const u8>()));
+            {
+              let (t9_0, t9_1, ) = e;
+              let vec10 = t9_0;
+              let ptr10 = vec10.as_ptr().cast::<u8>();
+              let len10 = vec10.len();
+              *base.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len10;
+              *base.add(0).cast::<*mut u8>() = ptr10.cast_mut();
+              let vec11 = t9_1;
+              let ptr11 = vec11.as_ptr().cast::<u8>();
+              let len11 = vec11.len();
+              *base.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>() = len11;
+              *base.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>() = ptr11.cast_mut();
+            }
+          }
+          let ptr13 = ret_area.0.as_mut_ptr().cast::<u8>();
+          #[cfg(target_arch = "wasm32")]
+          #[link(wasm_import_module = "deedbox:activity/messaging@0.1.0")]
+          unsafe extern "C" {
+            #[link_name = "publish"]
+            fn wit_import14(_: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: *mut u8, _: usize, _: *mut u8, );
+          }
+
+          #[cfg(not(target_arch = "wasm32"))]
+          unsafe extern "C" fn wit_import14(_: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: *mut u8, _: usize, _: *mut u8, ) { unreachable!() }
+          wit_import14(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, result8_0, result8_1, result8_2, result8_3, result8_4, on_unknown2.clone() as i32, result12, len12, ptr13);
+          let l15 = i32::from(*ptr13.add(0).cast::<u8>());
+          let result51 = match l15 {
+            0 => {
+              let e = {
+                let l16 = *ptr13.add(8).cast::<*mut u8>();
+                let l17 = *ptr13.add(8+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                let len18 = l17;
+                let bytes18 = _rt::Vec::from_raw_parts(l16.cast(), len18, len18);
+                let l19 = *ptr13.add(8+2*::core::mem::size_of::<*const u8>()).cast::<i64>();
+                let l20 = i32::from(*ptr13.add(16+2*::core::mem::size_of::<*const u8>()).cast::<u8>());
+                let l21 = *ptr13.add(16+3*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                let l22 = *ptr13.add(16+4*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                let len23 = l22;
+                let bytes23 = _rt::Vec::from_raw_parts(l21.cast(), len23, len23);
+                let l24 = i32::from(*ptr13.add(16+5*::core::mem::size_of::<*const u8>()).cast::<u8>());
+                let l25 = *ptr13.add(16+6*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                let l26 = *ptr13.add(16+7*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                let len27 = l26;
+                let bytes27 = _rt::Vec::from_raw_parts(l25.cast(), len27, len27);
+
+                Published{
+                  stream: _rt::string_lift(bytes18),
+                  sequence: l19 as u64,
+                  duplicate: _rt::bool_lift(l20 as u8),
+                  message_id: _rt::string_lift(bytes23),
+                  source: super::super::super::deedbox::activity::http::Source::_lift(l24 as u8),
+                  effect_id: _rt::string_lift(bytes27),
+                }
+              };
+              Ok(e)
+            }
+            1 => {
+              let e = {
+                let l28 = i32::from(*ptr13.add(8).cast::<u8>());
+                let v50 = match l28 {
+                  0 => {
+                    let e50 = {
+                      let l29 = *ptr13.add(8+1*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l30 = *ptr13.add(8+2*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len31 = l30;
+                      let bytes31 = _rt::Vec::from_raw_parts(l29.cast(), len31, len31);
+
+                      _rt::string_lift(bytes31)
+                    };
+                    Error::Denied(e50)
+                  }
+                  1 => {
+                    let e50 = {
+                      let l32 = *ptr13.add(8+1*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l33 = *ptr13.add(8+2*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len34 = l33;
+                      let bytes34 = _rt::Vec::from_raw_parts(l32.cast(), len34, len34);
+
+                      _rt::string_lift(bytes34)
+                    };
+                    Error::EffectMismatch(e50)
+                  }
+                  2 => {
+                    Error::InFlight
+                  }
+                  3 => {
+                    let e50 = {
+                      let l35 = *ptr13.add(8+1*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l36 = *ptr13.add(8+2*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len37 = l36;
+                      let bytes37 = _rt::Vec::from_raw_parts(l35.cast(), len37, len37);
+
+                      _rt::string_lift(bytes37)
+                    };
+                    Error::OutcomeUnknown(e50)
+                  }
+                  4 => {
+                    let e50 = {
+                      let l38 = *ptr13.add(8+1*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l39 = *ptr13.add(8+2*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len40 = l39;
+                      let bytes40 = _rt::Vec::from_raw_parts(l38.cast(), len40, len40);
+
+                      _rt::string_lift(bytes40)
+                    };
+                    Error::Unreachable(e50)
+                  }
+                  5 => {
+                    Error::TimedOut
+                  }
+                  6 => {
+                    let e50 = {
+                      let l41 = *ptr13.add(8+1*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l42 = *ptr13.add(8+2*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len43 = l42;
+                      let bytes43 = _rt::Vec::from_raw_parts(l41.cast(), len43, len43);
+
+                      _rt::string_lift(bytes43)
+                    };
+                    Error::InvalidRequest(e50)
+                  }
+                  7 => {
+                    let e50 = {
+                      let l44 = *ptr13.add(8+1*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l45 = *ptr13.add(8+2*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len46 = l45;
+                      let bytes46 = _rt::Vec::from_raw_parts(l44.cast(), len46, len46);
+
+                      _rt::string_lift(bytes46)
+                    };
+                    Error::Refused(e50)
+                  }
+                  n => {
+                    debug_assert_eq!(n, 8, "invalid enum discriminant");
+                    let e50 = {
+                      let l47 = *ptr13.add(8+1*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l48 = *ptr13.add(8+2*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len49 = l48;
+                      let bytes49 = _rt::Vec::from_raw_parts(l47.cast(), len49, len49);
+
+                      _rt::string_lift(bytes49)
+                    };
+                    Error::ConnectionLost(e50)
+                  }
+                };
+
+                v50
+              };
+              Err(e)
+            }
+            _ => _rt::invalid_enum_discriminant(),
+          };
+          result51
+        }
+      }
+
+    }
+
+    /// Writing whole files into directories that the operator has granted.
+    #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+    pub mod files {
+      #[used]
+      #[doc(hidden)]
+      static __FORCE_SECTION_REF: fn() =
+      super::super::super::__link_custom_section_describing_imports;
+      
+      use super::super::super::_rt;
+      pub type Identity = super::super::super::deedbox::activity::http::Identity;
+      pub type Source = super::super::super::deedbox::activity::http::Source;
+      #[derive(Clone, PartialEq)]
+      pub struct Written {
+        pub source: Source,
+        /// 64 hexadecimal digits.
+        pub effect_id: _rt::String,
+      }
+      impl ::core::fmt::Debug for Written {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          f.debug_struct("Written").field("source", &self.source).field("effect-id", &self.effect_id).finish()
+        }
+      }
+      #[derive(Clone, PartialEq)]
+      pub enum Error {
+        /// The deployment's policy or the operator's grants forbid it; the text names the rule.
+        Denied(_rt::String),
+        /// The same effect was claimed with other bytes, or two writes of one path overlap.
+        EffectMismatch(_rt::String),
+        /// Another attempt or run holds this effect right now. Try again later.
+        InFlight,
+        /// The path or the bytes cannot be written as they stand; the text says why.
+        InvalidRequest(_rt::String),
+        /// Nothing was written; the text is the system's own.
+        Failed(_rt::String),
+      }
+      impl ::core::fmt::Debug for Error {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          match self {
+            Error::Denied(e) => {
+              f.debug_tuple("Error::Denied").field(e).finish()
+            }
+            Error::EffectMismatch(e) => {
+              f.debug_tuple("Error::EffectMismatch").field(e).finish()
+            }
+            Error::InFlight => {
+              f.debug_tuple("Error::InFlight").finish()
+            }
+            Error::InvalidRequest(e) => {
+              f.debug_tuple("Error::InvalidRequest").field(e).finish()
+            }
+            Error::Failed(e) => {
+              f.debug_tuple("Error::Failed").field(e).finish()
+            }
+          }
+        }
+      }
+      impl ::core::fmt::Display for Error {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          write!(f, "{:?}", self)
+        }
+      }
+
+      impl ::core::error::Error for Error {}
+      #[allow(unused_unsafe, clippy::all)]
+      /// Writes a file whole: readers see the old file or the new one, never a part. The first segment of
+      /// the path names the granted directory: `exports/2026/orders.csv`.
+      #[allow(async_fn_in_trait)]
+      pub fn write(path: &str,bytes: &[u8],identity: &Identity,) -> ::core::result::Result<Written,Error>{
+        unsafe {
+
+          #[cfg_attr(target_pointer_width="64", repr(align(8)))]
+          #[cfg_attr(target_pointer_width="32", repr(align(4)))]
+          struct RetArea([::core::mem::MaybeUninit::<u8>; 4*::core::mem::size_of::<*const u8>()]);
+          let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 4*::core::mem::size_of::<*const u8>()]);
+          let vec0 = path;
+          let ptr0 = vec0.as_ptr().cast::<u8>();
+          let len0 = vec0.len();
+          let vec1 = bytes;
+          let ptr1 = vec1.as_ptr().cast::<u8>();
+          let len1 = vec1.len();
+          use super::super::super::deedbox::activity::http::Identity as V6;
+          let (result7_0,result7_1,result7_2,result7_3,result7_4,) = match identity {
+            V6::Positional=> {
+              (0i32, ::core::ptr::null_mut(), 0usize, ::core::ptr::null_mut(), 0usize)
+            }
+            V6::Named(e) => {
+              let vec2 = e;
+              let ptr2 = vec2.as_ptr().cast::<u8>();
+              let len2 = vec2.len();
+
+              (1i32, ptr2.cast_mut(), len2, ::core::ptr::null_mut(), 0usize)
+            },
+            V6::Business(e) => {
+              let super::super::super::deedbox::activity::http::BusinessKey{ operation:operation3, key:key3, } = e;
+              let vec4 = operation3;
+              let ptr4 = vec4.as_ptr().cast::<u8>();
+              let len4 = vec4.len();
+              let vec5 = key3;
+              let ptr5 = vec5.as_ptr().cast::<u8>();
+              let len5 = vec5.len();
+
+              (2i32, ptr4.cast_mut(), len4, ptr5.cast_mut(), len5)
+            },
+          };
+          let ptr8 = ret_area.0.as_mut_ptr().cast::<u8>();
+          #[cfg(target_arch = "wasm32")]
+          #[link(wasm_import_module = "deedbox:activity/files@0.1.0")]
+          unsafe extern "C" {
+            #[link_name = "write"]
+            fn wit_import9(_: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: *mut u8, _: usize, _: *mut u8, _: usize, _: *mut u8, );
+          }
+
+          #[cfg(not(target_arch = "wasm32"))]
+          unsafe extern "C" fn wit_import9(_: *mut u8, _: usize, _: *mut u8, _: usize, _: i32, _: *mut u8, _: usize, _: *mut u8, _: usize, _: *mut u8, ) { unreachable!() }
+          wit_import9(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, result7_0, result7_1, result7_2, result7_3, result7_4, ptr8);
+          let l10 = i32::from(*ptr8.add(0).cast::<u8>());
+          let result29 = match l10 {
+            0 => {
+              let e = {
+                let l11 = i32::from(*ptr8.add(::core::mem::size_of::<*const u8>()).cast::<u8>());
+                let l12 = *ptr8.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                let l13 = *ptr8.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                let len14 = l13;
+                let bytes14 = _rt::Vec::from_raw_parts(l12.cast(), len14, len14);
+
+                Written{
+                  source: super::super::super::deedbox::activity::http::Source::_lift(l11 as u8),
+                  effect_id: _rt::string_lift(bytes14),
+                }
+              };
+              Ok(e)
+            }
+            1 => {
+              let e = {
+                let l15 = i32::from(*ptr8.add(::core::mem::size_of::<*const u8>()).cast::<u8>());
+                let v28 = match l15 {
+                  0 => {
+                    let e28 = {
+                      let l16 = *ptr8.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l17 = *ptr8.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len18 = l17;
+                      let bytes18 = _rt::Vec::from_raw_parts(l16.cast(), len18, len18);
+
+                      _rt::string_lift(bytes18)
+                    };
+                    Error::Denied(e28)
+                  }
+                  1 => {
+                    let e28 = {
+                      let l19 = *ptr8.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l20 = *ptr8.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len21 = l20;
+                      let bytes21 = _rt::Vec::from_raw_parts(l19.cast(), len21, len21);
+
+                      _rt::string_lift(bytes21)
+                    };
+                    Error::EffectMismatch(e28)
+                  }
+                  2 => {
+                    Error::InFlight
+                  }
+                  3 => {
+                    let e28 = {
+                      let l22 = *ptr8.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l23 = *ptr8.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len24 = l23;
+                      let bytes24 = _rt::Vec::from_raw_parts(l22.cast(), len24, len24);
+
+                      _rt::string_lift(bytes24)
+                    };
+                    Error::InvalidRequest(e28)
+                  }
+                  n => {
+                    debug_assert_eq!(n, 4, "invalid enum discriminant");
+                    let e28 = {
+                      let l25 = *ptr8.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l26 = *ptr8.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len27 = l26;
+                      let bytes27 = _rt::Vec::from_raw_parts(l25.cast(), len27, len27);
+
+                      _rt::string_lift(bytes27)
+                    };
+                    Error::Failed(e28)
+                  }
+                };
+
+                v28
+              };
+              Err(e)
+            }
+            _ => _rt::invalid_enum_discriminant(),
+          };
+          result29
+        }
+      }
+      #[allow(unused_unsafe, clippy::all)]
+      /// Always refused, with the reason: an append that is made twice writes twice. Write a file of its
+      /// own for each run, for example one named by `idempotency-key`.
+      #[allow(async_fn_in_trait)]
+      pub fn append(path: &str,bytes: &[u8],) -> ::core::result::Result<(),Error>{
+        unsafe {
+
+          #[cfg_attr(target_pointer_width="64", repr(align(8)))]
+          #[cfg_attr(target_pointer_width="32", repr(align(4)))]
+          struct RetArea([::core::mem::MaybeUninit::<u8>; 4*::core::mem::size_of::<*const u8>()]);
+          let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 4*::core::mem::size_of::<*const u8>()]);
+          let vec0 = path;
+          let ptr0 = vec0.as_ptr().cast::<u8>();
+          let len0 = vec0.len();
+          let vec1 = bytes;
+          let ptr1 = vec1.as_ptr().cast::<u8>();
+          let len1 = vec1.len();
+          let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+          #[cfg(target_arch = "wasm32")]
+          #[link(wasm_import_module = "deedbox:activity/files@0.1.0")]
+          unsafe extern "C" {
+            #[link_name = "append"]
+            fn wit_import3(_: *mut u8, _: usize, _: *mut u8, _: usize, _: *mut u8, );
+          }
+
+          #[cfg(not(target_arch = "wasm32"))]
+          unsafe extern "C" fn wit_import3(_: *mut u8, _: usize, _: *mut u8, _: usize, _: *mut u8, ) { unreachable!() }
+          wit_import3(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, ptr2);
+          let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+          let result19 = match l4 {
+            0 => {
+              let e = ();
+              Ok(e)
+            }
+            1 => {
+              let e = {
+                let l5 = i32::from(*ptr2.add(::core::mem::size_of::<*const u8>()).cast::<u8>());
+                let v18 = match l5 {
+                  0 => {
+                    let e18 = {
+                      let l6 = *ptr2.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l7 = *ptr2.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len8 = l7;
+                      let bytes8 = _rt::Vec::from_raw_parts(l6.cast(), len8, len8);
+
+                      _rt::string_lift(bytes8)
+                    };
+                    Error::Denied(e18)
+                  }
+                  1 => {
+                    let e18 = {
+                      let l9 = *ptr2.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l10 = *ptr2.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len11 = l10;
+                      let bytes11 = _rt::Vec::from_raw_parts(l9.cast(), len11, len11);
+
+                      _rt::string_lift(bytes11)
+                    };
+                    Error::EffectMismatch(e18)
+                  }
+                  2 => {
+                    Error::InFlight
+                  }
+                  3 => {
+                    let e18 = {
+                      let l12 = *ptr2.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l13 = *ptr2.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len14 = l13;
+                      let bytes14 = _rt::Vec::from_raw_parts(l12.cast(), len14, len14);
+
+                      _rt::string_lift(bytes14)
+                    };
+                    Error::InvalidRequest(e18)
+                  }
+                  n => {
+                    debug_assert_eq!(n, 4, "invalid enum discriminant");
+                    let e18 = {
+                      let l15 = *ptr2.add(2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l16 = *ptr2.add(3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len17 = l16;
+                      let bytes17 = _rt::Vec::from_raw_parts(l15.cast(), len17, len17);
+
+                      _rt::string_lift(bytes17)
+                    };
+                    Error::Failed(e18)
+                  }
+                };
+
+                v18
+              };
+              Err(e)
+            }
+            _ => _rt::invalid_enum_discriminant(),
+          };
+          result19
         }
       }
 
@@ -1417,39 +2202,58 @@ pub(crate) use __export_activity_impl as export_component;
 #[unsafe(link_section = "component-type:wit-bindgen:0.63.0:deedbox:activity@0.1.0:activity:encoded world")]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1477] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc6\x0a\x01A\x02\x01\
-A\x0a\x01B\x07\x01m\x01\x0cinvalid-name\x04\0\x09key-error\x03\0\0\x01@\0\0s\x04\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2330] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x9b\x11\x01A\x02\x01\
+A\x11\x01B\x07\x01m\x01\x0cinvalid-name\x04\0\x09key-error\x03\0\0\x01@\0\0s\x04\
 \0\x0fidempotency-key\x01\x02\x01j\x01s\x01\x01\x01@\x01\x04names\0\x03\x04\0\x06\
 subkey\x01\x04\x03\0\"deedbox:activity/idempotency@0.1.0\x05\0\x01B\x06\x01r\x06\
 \x06tenants\x06run-ids\x08activitys\x07attempty\x0cmax-attemptsy\x0cremaining-ms\
 w\x04\0\x08run-info\x03\0\0\x01@\0\0\x01\x04\0\x03run\x01\x02\x01@\0\0\x7f\x04\0\
-\x09cancelled\x01\x03\x03\0\x1edeedbox:activity/context@0.1.0\x05\x01\x01B\x1a\x01\
+\x09cancelled\x01\x03\x03\0\x1edeedbox:activity/context@0.1.0\x05\x01\x01B\x20\x01\
 p}\x01o\x02s\0\x01p\x01\x01ky\x01r\x05\x06methods\x03urls\x07headers\x02\x04body\
 \0\x0atimeout-ms\x03\x04\0\x07request\x03\0\x04\x01r\x02\x09operations\x03keys\x04\
 \0\x0cbusiness-key\x03\0\x06\x01q\x03\x0apositional\0\0\x05named\x01s\0\x08busin\
 ess\x01\x07\0\x04\0\x08identity\x03\0\x08\x01m\x04\x10provider-default\x03ask\x0c\
-at-most-once\x0dat-least-once\x04\0\x0aon-unknown\x03\0\x0a\x01r\x02\x08identity\
-\x09\x0aon-unknown\x0b\x04\0\x07options\x03\0\x0c\x01q\x02\x05bytes\x01\0\0\x08n\
-ot-kept\0\0\x04\0\x04body\x03\0\x0e\x01m\x04\x04sent\x08replayed\x09looked-up\x08\
-supplied\x04\0\x06source\x03\0\x10\x01ks\x01r\x05\x06status{\x07headers\x02\x04b\
-ody\x0f\x06source\x11\x09effect-id\x12\x04\0\x08response\x03\0\x13\x01q\x09\x06d\
-enied\x01s\0\x0feffect-mismatch\x01s\0\x09in-flight\0\0\x0foutcome-unknown\x01s\0\
-\x0bunreachable\x01s\0\x09timed-out\0\0\x12response-too-large\x01w\0\x0finvalid-\
-request\x01s\0\x0fconnection-lost\x01s\0\x04\0\x05error\x03\0\x15\x01j\x01\x14\x01\
-\x16\x01@\x02\x07request\x05\x07options\x0d\0\x17\x04\0\x04send\x01\x18\x03\0\x1b\
-deedbox:activity/http@0.1.0\x05\x02\x01B\x09\x01m\x01\x09too-large\x04\0\x10chec\
-kpoint-error\x03\0\0\x01p}\x01j\0\x01\x01\x01@\x01\x05state\x02\0\x03\x04\0\x04s\
-ave\x01\x04\x01k\x02\x01@\0\0\x05\x04\0\x04load\x01\x06\x03\0!deedbox:activity/c\
-heckpoint@0.1.0\x05\x03\x01B\x0e\x01ks\x01r\x04\x04names\x07summarys\x0cinput-sc\
-hema\0\x0doutput-schema\0\x04\0\x0adescriptor\x03\0\x01\x01m\x02\x09retryable\x09\
-permanent\x04\0\x0cfailure-kind\x03\0\x03\x01kw\x01r\x05\x04codes\x07messages\x04\
-kind\x04\x0eretry-after-ms\x05\x07details\0\x04\0\x07failure\x03\0\x06\x01p\x02\x01\
-@\0\0\x08\x04\0\x08describe\x01\x09\x01j\x01s\x01\x07\x01@\x02\x08activitys\x05i\
-nputs\0\x0a\x04\0\x03run\x01\x0b\x04\0!deedbox:activity/activities@0.1.0\x05\x04\
-\x04\0\x1fdeedbox:activity/activity@0.1.0\x04\0\x0b\x0e\x01\0\x08activity\x03\0\0\
-\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.262.0\x10wit-bind\
-gen-rust\x060.63.0";
+at-most-once\x0dat-least-once\x04\0\x0aon-unknown\x03\0\x0a\x01p{\x01ks\x01r\x03\
+\x08statuses\x0c\x07pointer\x0d\x06equals\x0d\x04\0\x09condition\x03\0\x0e\x01r\x04\
+\x07request\x05\x05found\x0f\x06absent\x0f\x09settle-msy\x04\0\x06lookup\x03\0\x10\
+\x01k\x11\x01r\x03\x08identity\x09\x0aon-unknown\x0b\x06lookup\x12\x04\0\x07opti\
+ons\x03\0\x13\x01q\x02\x05bytes\x01\0\0\x08not-kept\0\0\x04\0\x04body\x03\0\x15\x01\
+m\x04\x04sent\x08replayed\x09looked-up\x08supplied\x04\0\x06source\x03\0\x17\x01\
+r\x05\x06status{\x07headers\x02\x04body\x16\x06source\x18\x09effect-id\x0d\x04\0\
+\x08response\x03\0\x19\x01q\x09\x06denied\x01s\0\x0feffect-mismatch\x01s\0\x09in\
+-flight\0\0\x0foutcome-unknown\x01s\0\x0bunreachable\x01s\0\x09timed-out\0\0\x12\
+response-too-large\x01w\0\x0finvalid-request\x01s\0\x0fconnection-lost\x01s\0\x04\
+\0\x05error\x03\0\x1b\x01j\x01\x1a\x01\x1c\x01@\x02\x07request\x05\x07options\x14\
+\0\x1d\x04\0\x04send\x01\x1e\x03\0\x1bdeedbox:activity/http@0.1.0\x05\x02\x02\x03\
+\0\x02\x08identity\x02\x03\0\x02\x0aon-unknown\x02\x03\0\x02\x06source\x01B\x12\x02\
+\x03\x02\x01\x03\x04\0\x08identity\x03\0\0\x02\x03\x02\x01\x04\x04\0\x0aon-unkno\
+wn\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x06source\x03\0\x04\x01o\x02ss\x01p\x06\x01\
+r\x03\x08identity\x01\x0aon-unknown\x03\x07headers\x07\x04\0\x07options\x03\0\x08\
+\x01r\x06\x06streams\x08sequencew\x09duplicate\x7f\x0amessage-ids\x06source\x05\x09\
+effect-ids\x04\0\x09published\x03\0\x0a\x01q\x09\x06denied\x01s\0\x0feffect-mism\
+atch\x01s\0\x09in-flight\0\0\x0foutcome-unknown\x01s\0\x0bunreachable\x01s\0\x09\
+timed-out\0\0\x0finvalid-request\x01s\0\x07refused\x01s\0\x0fconnection-lost\x01\
+s\0\x04\0\x05error\x03\0\x0c\x01p}\x01j\x01\x0b\x01\x0d\x01@\x03\x07subjects\x07\
+payload\x0e\x07options\x09\0\x0f\x04\0\x07publish\x01\x10\x03\0\x20deedbox:activ\
+ity/messaging@0.1.0\x05\x06\x01B\x0f\x02\x03\x02\x01\x03\x04\0\x08identity\x03\0\
+\0\x02\x03\x02\x01\x05\x04\0\x06source\x03\0\x02\x01r\x02\x06source\x03\x09effec\
+t-ids\x04\0\x07written\x03\0\x04\x01q\x05\x06denied\x01s\0\x0feffect-mismatch\x01\
+s\0\x09in-flight\0\0\x0finvalid-request\x01s\0\x06failed\x01s\0\x04\0\x05error\x03\
+\0\x06\x01p}\x01j\x01\x05\x01\x07\x01@\x03\x04paths\x05bytes\x08\x08identity\x01\
+\0\x09\x04\0\x05write\x01\x0a\x01j\0\x01\x07\x01@\x02\x04paths\x05bytes\x08\0\x0b\
+\x04\0\x06append\x01\x0c\x03\0\x1cdeedbox:activity/files@0.1.0\x05\x07\x01B\x09\x01\
+m\x01\x09too-large\x04\0\x10checkpoint-error\x03\0\0\x01p}\x01j\0\x01\x01\x01@\x01\
+\x05state\x02\0\x03\x04\0\x04save\x01\x04\x01k\x02\x01@\0\0\x05\x04\0\x04load\x01\
+\x06\x03\0!deedbox:activity/checkpoint@0.1.0\x05\x08\x01B\x0e\x01ks\x01r\x04\x04\
+names\x07summarys\x0cinput-schema\0\x0doutput-schema\0\x04\0\x0adescriptor\x03\0\
+\x01\x01m\x02\x09retryable\x09permanent\x04\0\x0cfailure-kind\x03\0\x03\x01kw\x01\
+r\x05\x04codes\x07messages\x04kind\x04\x0eretry-after-ms\x05\x07details\0\x04\0\x07\
+failure\x03\0\x06\x01p\x02\x01@\0\0\x08\x04\0\x08describe\x01\x09\x01j\x01s\x01\x07\
+\x01@\x02\x08activitys\x05inputs\0\x0a\x04\0\x03run\x01\x0b\x04\0!deedbox:activi\
+ty/activities@0.1.0\x05\x09\x04\0\x1fdeedbox:activity/activity@0.1.0\x04\0\x0b\x0e\
+\x01\0\x08activity\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-compon\
+ent\x070.262.0\x10wit-bindgen-rust\x060.63.0";
 
 #[inline(never)]
 #[doc(hidden)]

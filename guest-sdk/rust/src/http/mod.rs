@@ -5,10 +5,12 @@
 
 mod error;
 mod form;
+mod lookup;
 mod request;
 mod response;
 
 pub use error::Error;
+pub use lookup::{Condition, Lookup};
 pub use request::{Client, RequestBuilder};
 pub use response::Response;
 

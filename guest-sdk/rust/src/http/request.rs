@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{BusinessKey, Error, Identity, OnUnknown, Response, form};
+use super::{BusinessKey, Error, Identity, Lookup, OnUnknown, Response, form};
 use crate::bindings::deedbox::activity::http::{Options, Request};
 use crate::host::Host;
 
@@ -52,7 +52,7 @@ impl<'a> Client<'a> {
                 body: Vec::new(),
                 timeout_ms: None,
             },
-            options: Options { identity: Identity::Positional, on_unknown: OnUnknown::ProviderDefault },
+            options: Options { identity: Identity::Positional, on_unknown: OnUnknown::ProviderDefault, lookup: None },
             mistake: None,
         }
     }
@@ -121,6 +121,12 @@ impl RequestBuilder<'_> {
     /// What to do when nobody knows whether the effect happened and sending again is not safe.
     pub fn on_unknown(mut self, choice: OnUnknown) -> Self {
         self.options.on_unknown = choice;
+        self
+    }
+
+    /// How the host asks the provider whether this effect happened, when nobody knows.
+    pub fn lookup(mut self, lookup: Lookup) -> Self {
+        self.options.lookup = Some(lookup.into());
         self
     }
 

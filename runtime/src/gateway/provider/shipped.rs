@@ -1,0 +1,55 @@
+//! The profiles that come with the program.
+
+macro_rules! profiles {
+    ($($name:literal),* $(,)?) => {
+        pub const PROFILES: &[(&str, &str)] = &[$((concat!($name, ".toml"), include_str!(concat!($name, ".toml")))),*];
+    };
+}
+
+profiles!(
+    "adyen",
+    "alpaca",
+    "anthropic",
+    "azure-repeatable",
+    "braintree",
+    "chargebee",
+    "checkout",
+    "cloud-tasks",
+    "column",
+    "discord",
+    "dynamodb",
+    "fullstory",
+    "gcs",
+    "generic",
+    "github",
+    "gocardless",
+    "google-calendar",
+    "google-compute",
+    "helcim",
+    "increase",
+    "keyless",
+    "mercado-pago",
+    "modern-treasury",
+    "mollie",
+    "openai",
+    "paypal",
+    "plaid",
+    "ppro",
+    "qonto",
+    "razorpayx",
+    "resend",
+    "s3",
+    "secrets-manager",
+    "sendgrid",
+    "shopify",
+    "sns",
+    "sqs",
+    "square",
+    "stripe",
+    "svix",
+    "truelayer",
+    "twilio",
+    "unlisted",
+    "wise",
+    "zuora",
+);
