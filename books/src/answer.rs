@@ -1,11 +1,13 @@
 //! The answers this provider gives, as plain values that can be kept and replayed byte for byte.
-//! Pure: an answer must depend on nothing but the request and the number it was booked under.
+//! Pure: an answer must depend on nothing but the request, the convention and the number it was booked under.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::convention::{Convention, OnRepeat};
 use crate::record::Entry;
 use crate::request::Request;
+use crate::template::Words;
 
 /// Operations on this path are refused by the "bank": 402, never booked, and final for their key.
 const DECLINED_PATH: &str = "/v1/declined";
@@ -25,8 +27,14 @@ impl Answer {
     }
 
     /// The regular answer to an application; the same for the same booked line, so it can be rebuilt after a crash.
-    pub fn applied(entry: &Entry) -> Self {
-        Self::json(201, &applied_body(entry))
+    pub fn applied(convention: &Convention, entry: &Entry) -> Self {
+        convention.applied.answer(&words(convention, entry))
+    }
+
+    /// This answer with the headers that the convention puts on every application's answer.
+    pub fn with_applied_headers(mut self, convention: &Convention, entry: &Entry) -> Self {
+        self.headers.extend(convention.applied.headers(&words(convention, entry)));
+        self
     }
 
     /// The refusal, when this request is one that the bank declines.
@@ -34,17 +42,21 @@ impl Answer {
         (request.path == DECLINED_PATH).then(|| Self::json(402, &json!({"error": {"code": "card_declined"}})))
     }
 
+    pub fn failure(status: u16) -> Self {
+        Self::json(status, &json!({"error": {"type": "api_error"}}))
+    }
+
     /// Another status in the place of the regular answer, which gives the body when the status is a good one.
     pub fn with_status(status: u16, regular: &Self) -> Self {
         if status < 400 && status != 204 && status != 304 {
             return Self { status, ..regular.clone() };
         }
-        Self::json(status, &json!({"error": {"type": "api_error"}}))
+        Self::failure(status)
     }
 
     /// An answer given before anything was applied.
     pub fn early(status: u16, retry_after: Option<u64>, body: Option<String>) -> Self {
-        let mut answer = Self::json(status, &json!({"error": {"type": "api_error"}}));
+        let mut answer = Self::failure(status);
         answer.headers.extend(retry_after.map(|seconds| ("retry-after".to_owned(), seconds.to_string())));
         answer.body = body.unwrap_or(answer.body);
         answer
@@ -59,23 +71,27 @@ impl Answer {
         answer
     }
 
-    pub fn key_in_use() -> Self {
-        Self::json(409, &json!({"error": {"type": "idempotency_error", "code": "idempotency_key_in_use"}}))
+    pub fn not_found() -> Self {
+        Self::json(404, &json!({"error": {"type": "not_found"}}))
     }
 
-    pub fn key_mismatch() -> Self {
-        Self::json(400, &json!({"error": {"type": "idempotency_error"}}))
-    }
-
-    /// The same answer, marked as one that was given before.
-    pub fn replayed(mut self) -> Self {
-        self.headers.push(("idempotent-replayed".into(), "true".into()));
+    /// The same answer with one more header.
+    pub fn marked(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 }
 
-/// How an application looks to a client: `{"id", "number", "request"}`.
-pub(crate) fn applied_body(entry: &Entry) -> Value {
-    let request = entry.json().unwrap_or_else(|| Value::String(entry.body.clone()));
-    json!({"id": format!("ch_{}", entry.number), "number": entry.number, "request": request})
+/// How an object looks in a look-up; as in the answer to its application, unless the convention says otherwise.
+pub(crate) fn item(convention: &Convention, entry: &Entry) -> Value {
+    let shown = match (&convention.item, &convention.on_repeat) {
+        (Some(item), _) => item,
+        (None, OnRepeat::Latest(latest)) => &latest.body,
+        (None, _) => &convention.applied.body,
+    };
+    words(convention, entry).fill(shown)
+}
+
+fn words<'a>(convention: &Convention, entry: &'a Entry) -> Words<'a> {
+    Words { id: Some(convention.id(entry.number)), entry: Some(entry), key: entry.key.as_deref(), body: &entry.body }
 }

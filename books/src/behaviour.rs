@@ -21,8 +21,9 @@ pub enum Behaviour {
         #[serde(default)]
         body: Option<String>,
     },
-    /// Apply, then answer `status` (200 to 599). With `keep` that very answer is what the key replays; without it the key replays
-    /// the regular answer, as if a proxy in front of the provider had lost it.
+    /// Apply, then answer `status` (200 to 599). With `keep` it is the provider's own answer: the key replays it, or is free again
+    /// where the convention does not store such answers, and a repeat then applies again. Without it the key replays the regular
+    /// answer, as if a proxy in front of the provider had lost it.
     StatusAfterApply { status: u16, keep: bool },
     /// Close the connection without applying and without an answer.
     CutBeforeApply,
@@ -38,19 +39,39 @@ pub enum Behaviour {
     Echo,
     /// Apply, then answer 200 with a chunked body that never ends; the key replays the regular answer.
     EndlessBody,
-    /// Answer the 409 of a key in flight without applying.
+    /// Answer as for a key in flight, without applying.
     InFlight,
+    /// The key of this request turns out to have been used by another request, which made the object `foreign`; then as `normal`.
+    KeyUsedElsewhere,
+    /// Answer `status` (200 to 599) without applying, as the final answer: where the convention stores such answers, the key
+    /// replays it for ever.
+    StoredFailure {
+        #[serde(default = "internal_error")]
+        status: u16,
+    },
     /// Apply, then announce a longer body than is sent and close; the key replays the regular answer.
     LyingLength,
 }
 
+/// The object of a request that came from elsewhere, where a test does not name it.
+pub(crate) const FOREIGN: &str = "foreign";
+
+fn internal_error() -> u16 {
+    500
+}
+
 impl Behaviour {
+    /// Whether it never comes to applying, whatever the key says.
+    pub(crate) fn is_early(&self) -> bool {
+        matches!(self, Self::StatusBeforeApply { .. } | Self::CutBeforeApply | Self::InFlight)
+    }
+
     /// Whether the server can act on it: a status must be a final one.
     pub(crate) fn is_possible(&self) -> bool {
         match self {
-            Self::StatusBeforeApply { status, .. } | Self::StatusAfterApply { status, .. } => {
-                (200..600).contains(status)
-            }
+            Self::StatusBeforeApply { status, .. }
+            | Self::StatusAfterApply { status, .. }
+            | Self::StoredFailure { status } => (200..600).contains(status),
             _ => true,
         }
     }

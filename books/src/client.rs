@@ -11,6 +11,7 @@ use hyper::header::HOST;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use crate::behaviour::Behaviour;
@@ -64,6 +65,23 @@ impl Books {
     /// Waits until at least `count` applications were ever booked.
     pub async fn wait_for_applied(&self, count: u64, timeout: Duration) -> Result<(), Error> {
         self.wait(&format!("applied={count}"), timeout).await
+    }
+
+    /// Marks a key as used by a request that came from elsewhere; `id` is the object which that request made.
+    pub async fn use_key(&self, key: &str, id: &str) -> Result<(), Error> {
+        let body = serde_json::to_vec(&json!({"key": key, "id": id}))?;
+        self.call(Method::POST, "/_control/use_key", body).await.map(drop)
+    }
+
+    /// Makes the provider forget all keys that are not in flight, as if their retention had passed.
+    pub async fn forget(&self) -> Result<(), Error> {
+        self.call(Method::POST, "/_control/forget", Vec::new()).await.map(drop)
+    }
+
+    /// All tables, counters, topics and objects, as they are now.
+    pub async fn world(&self) -> Result<Value, Error> {
+        let body = self.call(Method::GET, "/_control/world", Vec::new()).await?;
+        Ok(serde_json::from_slice(&body)?)
     }
 
     /// Everything that ever arrived, oldest first.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use deedbox_books::{Error, Options, Provider};
+use deedbox_books::{Convention, Error, Options, Provider};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -23,6 +23,9 @@ struct Arguments {
     /// Ignore `Idempotency-Key`, like a provider without keys.
     #[arg(long)]
     keyless: bool,
+    /// What is promised about keys, as JSON; without it, `Idempotency-Key` as Stripe has it.
+    #[arg(long, value_name = "FILE.json")]
+    convention: Option<PathBuf>,
 }
 
 #[tokio::main]
@@ -39,6 +42,8 @@ async fn main() -> ExitCode {
 
 #[allow(clippy::print_stdout, reason = "the address is this program's output")]
 async fn run(arguments: Arguments) -> Result<(), Error> {
+    let text = arguments.convention.map(std::fs::read_to_string).transpose()?;
+    let convention = text.map(|text| Convention::parse(&text)).transpose()?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port)).await?;
@@ -49,5 +54,5 @@ async fn run(arguments: Arguments) -> Result<(), Error> {
             _ = interrupt.recv() => {}
         }
     };
-    Provider::serve(listener, arguments.dir, Options { keyless: arguments.keyless }, shutdown).await
+    Provider::serve(listener, arguments.dir, Options { keyless: arguments.keyless, convention }, shutdown).await
 }

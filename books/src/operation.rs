@@ -9,20 +9,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answer;
 use crate::behaviour::Behaviour;
-use crate::lookup;
+use crate::convention::InFlight;
+use crate::keys::Begin;
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::state::{Begin, Received, State};
+use crate::state::{Outcome, Received, State};
 
 /// Handles one request; `gone` is cancelled when its client hangs up.
 pub(crate) async fn run(state: Arc<State>, request: Request, gone: CancellationToken) -> io::Result<Reply> {
     let operation = Operation { state, request: Arc::new(request), gone };
     let received = operation.on_disk(State::receive).await?;
-    if !operation.request.is_effect() {
-        let (request, state) = (operation.request, operation.state);
-        return Ok(Reply::Whole(lookup::answer(&request, &state.applied())));
+    if !operation.state.convention().is_effect(&operation.request) {
+        return Ok(Reply::Whole(operation.state.look_up(&operation.request)));
     }
-    match early(&received.behaviour) {
+    match operation.early(&received.behaviour) {
         Some(reply) => Ok(reply),
         None => operation.effect(received).await,
     }
@@ -41,8 +41,11 @@ enum Hold {
 }
 
 impl Operation {
-    async fn effect(&self, received: Received) -> io::Result<Reply> {
-        let begin = self.state.begin(&self.request);
+    async fn effect(&self, mut received: Received) -> io::Result<Reply> {
+        let begin = match received.begin.take() {
+            None | Some(Begin::Wait) => self.begin().await,
+            Some(begin) => begin,
+        };
         let fresh = matches!(begin, Begin::Fresh);
         if received.behaviour == Behaviour::HoldBeforeApply && self.hold(received.releases).await == Hold::Gone {
             if fresh {
@@ -56,16 +59,40 @@ impl Operation {
                 self.linger(&received).await;
                 answer
             }
+            Begin::Wait => return Ok(Reply::Cut),
         };
         Ok(late(&received.behaviour, answer))
     }
 
+    /// Asks the key until it is not in flight, where the convention waits for that; `Wait` when the client hung up meanwhile.
+    async fn begin(&self) -> Begin {
+        let mut settlements = self.state.watch_settlements();
+        let limit = match &self.state.convention().in_flight {
+            InFlight::Wait { ms, .. } => Duration::from_millis(*ms),
+            InFlight::Answer(_) => Duration::ZERO,
+        };
+        let over = tokio::time::sleep(limit);
+        tokio::pin!(over);
+        loop {
+            settlements.mark_unchanged();
+            let begin = self.state.begin(&self.request);
+            if !matches!(begin, Begin::Wait) {
+                return begin;
+            }
+            tokio::select! {
+                _ = settlements.changed() => {}
+                () = &mut over => return Begin::Settled(self.state.in_flight_answer(&self.request)),
+                () = self.gone.cancelled() => return begin,
+            }
+        }
+    }
+
     /// Applies, lingers and keeps, in this order; returns what the client is to see.
     async fn fresh(&self, received: &Received) -> io::Result<Answer> {
-        let regular = match Answer::declined(&self.request) {
-            Some(refusal) => refusal,
+        let Outcome { answer: regular, id } = match self.refusal(&received.behaviour) {
+            Some(answer) => Outcome { answer, id: None },
             None => match self.on_disk(State::apply).await {
-                Ok(entry) => Answer::applied(&entry),
+                Ok(outcome) => outcome,
                 Err(error) => {
                     self.state.forget(&self.request);
                     return Err(error);
@@ -79,8 +106,28 @@ impl Operation {
             _ => same(regular),
         };
         self.linger(received).await;
-        self.on_disk(move |state, request| state.keep(request, kept)).await?;
+        self.on_disk(move |state, request| state.keep(request, Outcome { answer: kept, id })).await?;
         Ok(seen)
+    }
+
+    /// The final answer of a fresh request that is not to be applied.
+    fn refusal(&self, behaviour: &Behaviour) -> Option<Answer> {
+        match behaviour {
+            Behaviour::StoredFailure { status } => Some(Answer::failure(*status)),
+            _ => Answer::declined(&self.request),
+        }
+    }
+
+    /// The reply of a behaviour that never comes to applying.
+    fn early(&self, behaviour: &Behaviour) -> Option<Reply> {
+        match behaviour {
+            Behaviour::StatusBeforeApply { status, retry_after, body } => {
+                Some(Reply::Whole(Answer::early(*status, *retry_after, body.clone())))
+            }
+            Behaviour::CutBeforeApply => Some(Reply::Cut),
+            Behaviour::InFlight => Some(Reply::Whole(self.state.in_flight_answer(&self.request))),
+            _ => None,
+        }
     }
 
     async fn linger(&self, received: &Received) {
@@ -112,18 +159,6 @@ impl Operation {
     ) -> io::Result<T> {
         let (state, request) = (Arc::clone(&self.state), Arc::clone(&self.request));
         tokio::task::spawn_blocking(move || work(&state, &request)).await.map_err(io::Error::other)?
-    }
-}
-
-/// The reply of a behaviour that never comes to applying.
-fn early(behaviour: &Behaviour) -> Option<Reply> {
-    match behaviour {
-        Behaviour::StatusBeforeApply { status, retry_after, body } => {
-            Some(Reply::Whole(Answer::early(*status, *retry_after, body.clone())))
-        }
-        Behaviour::CutBeforeApply => Some(Reply::Cut),
-        Behaviour::InFlight => Some(Reply::Whole(Answer::key_in_use())),
-        _ => None,
     }
 }
 

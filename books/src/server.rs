@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::convention::{Convention, Unusable};
 use crate::reply::{Body, Cut, Reply};
 use crate::request::Request;
 use crate::state::State;
@@ -36,13 +37,17 @@ pub enum Error {
     InUse { dir: PathBuf },
     #[error("cannot keep books: {0}")]
     Io(#[from] io::Error),
+    #[error(transparent)]
+    Convention(#[from] Unusable),
 }
 
 /// How the provider behaves throughout.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
-    /// Ignore `Idempotency-Key`: every arrival applies.
+    /// Ignore all keys: every arrival applies.
     pub keyless: bool,
+    /// What is promised about keys; [`Convention::default`] when absent.
+    pub convention: Option<Convention>,
 }
 
 /// The server.
@@ -53,14 +58,14 @@ impl Provider {
     /// Serves until `shutdown` is ready, with the books in `dir` (created if missing, continued if not). Returns once every
     /// operation that was begun has ended and the books are closed, so the same directory can be served again at once.
     ///
-    /// Fails when the books cannot be opened.
+    /// Fails when the books cannot be opened or the convention cannot be used.
     pub async fn serve(
         listener: TcpListener,
         dir: PathBuf,
         options: Options,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), Error> {
-        let opened = tokio::task::spawn_blocking(move || State::open(&dir, options.keyless)).await;
+        let opened = tokio::task::spawn_blocking(move || State::open(&dir, options)).await;
         let server = Server { state: Arc::new(opened.map_err(io::Error::other)??), operations: TaskTracker::new() };
         let mut connections = JoinSet::new();
         tokio::pin!(shutdown);
@@ -108,7 +113,7 @@ impl Server {
     async fn answer(&self, request: Http<Incoming>) -> Result<Response<Body>, Cut> {
         let (parts, body) = request.into_parts();
         let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| Cut)?.to_bytes();
-        let request = Request::new(parts, body);
+        let request = Request::new(parts, body, self.state.convention());
         if control::is_control(&request.path) {
             return Reply::Whole(control::run(&self.state, &request).await).into_response();
         }

@@ -205,7 +205,7 @@ async fn a_worker_that_wakes_late_starts_no_new_call() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_runs_of_a_killed_worker_recover_in_time() {
     let count = if long() { 100 } else { 40 };
-    let world = World::with(deedbox_books::Options { keyless: false }, short()).await;
+    let world = World::with(deedbox_books::Options { keyless: false, convention: None }, short()).await;
     world.script(&vec![Behaviour::HoldAfterApply; count]).await;
     world.deploy("send", "stripe", json!({ "retry": { "max_attempts": 100, "initial_interval": "20ms" } })).await;
     let call = json!({ "method": "POST", "url": world.charges(), "json": {} });
@@ -235,7 +235,7 @@ async fn all_runs_of_a_killed_worker_recover_in_time() {
 /// F-C05: a run that takes its worker down in each attempt fails at `max_attempts`; others go on beside it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_kills_its_workers_fails_as_worker_lost() {
-    let world = World::with(deedbox_books::Options { keyless: false }, short()).await;
+    let world = World::with(deedbox_books::Options { keyless: false, convention: None }, short()).await;
     world.deploy("send", "stripe", json!({ "retry": { "max_attempts": 3 } })).await;
     world.deploy("noop", "stripe", json!({})).await;
     let call = json!({ "method": "POST", "url": world.charges(), "json": {} });
@@ -284,7 +284,7 @@ fn point_word(at: At) -> &'static str {
 
 /// Two effects; the first two attempts end as told, the third returns.
 async fn two_charges(first_attempts: &str) -> (World, Uuid) {
-    let world = World::with(deedbox_books::Options { keyless: false }, short()).await;
+    let world = World::with(deedbox_books::Options { keyless: false, convention: None }, short()).await;
     world.deploy("send", "stripe", json!({ "retry": { "max_attempts": 5 } })).await;
     let call =
         |name: &str| json!({ "method": "POST", "url": world.charges(), "json": {}, "identity": { "named": name } });

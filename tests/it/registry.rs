@@ -14,7 +14,7 @@ async fn world() -> World {
     let mut config = config();
     config.host.describe_timeout_ms = 500;
     config.host.max_instances = 2;
-    World::with(Options { keyless: false }, config).await
+    World::with(Options { keyless: false, convention: None }, config).await
 }
 
 impl World {
@@ -160,7 +160,7 @@ async fn the_same_bytes_are_stored_once() {
 async fn many_uploads_at_once_all_get_their_description() {
     let mut config = config();
     (config.host.describe_timeout_ms, config.host.max_instances) = (30_000, 1);
-    let world = World::with(Options { keyless: false }, config).await;
+    let world = World::with(Options { keyless: false, convention: None }, config).await;
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     // Each stays in `describe` for a while, so that they overlap.
     let busy = "(local $n i32) (loop $on (local.set $n (i32.add (local.get $n) (i32.const 1)))

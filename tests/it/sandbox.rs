@@ -29,7 +29,7 @@ const SPUN: Duration = Duration::from_secs(6);
 async fn world_with(change: impl FnOnce(&mut Config)) -> World {
     let mut config = config();
     change(&mut config);
-    World::with(Options { keyless: false }, config).await
+    World::with(Options { keyless: false, convention: None }, config).await
 }
 
 /// A policy of one attempt that may last so long.

@@ -79,7 +79,7 @@ async fn a_secret_in_the_query_is_in_no_error_log_or_table() {
     let mut settings = config();
     settings.gateway.profiles_dir = Some(profiles.path().to_owned());
     settings.gateway.connect_ms = 500;
-    let world = World::with(Options { keyless: false }, settings).await;
+    let world = World::with(Options { keyless: false, convention: None }, settings).await;
     world.node.gateway().vault().put(TENANT, "key", canary).await.unwrap();
 
     let nobody = format!("http://{}", std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());

@@ -40,7 +40,7 @@ impl Working {
 }
 
 async fn world_with(change: impl FnOnce(&mut Config)) -> World {
-    World::with(Options { keyless: false }, changed(change)).await
+    World::with(Options { keyless: false, convention: None }, changed(change)).await
 }
 
 fn changed(change: impl FnOnce(&mut Config)) -> Config {

@@ -5,11 +5,13 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
-use deedbox_books::{Books, Error, Options, Provider};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use deedbox_books::{Books, Convention, Error, Options, Provider};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -28,7 +30,11 @@ impl Running {
     }
 
     pub async fn keyless(dir: &Path) -> Self {
-        Self::start(dir, Options { keyless: true }).await
+        Self::start(dir, Options { keyless: true, convention: None }).await
+    }
+
+    pub async fn with(dir: &Path, convention: Convention) -> Self {
+        Self::start(dir, Options { keyless: false, convention: Some(convention) }).await
     }
 
     async fn start(dir: &Path, options: Options) -> Self {
@@ -43,6 +49,19 @@ impl Running {
     pub async fn stop(self) {
         self.stop.send(()).unwrap();
         self.served.await.unwrap().unwrap();
+    }
+
+    pub async fn call(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Seen {
+        exchange(self.books.address, &with_headers(method, path, headers, body)).await
+    }
+
+    pub async fn get(&self, path: &str) -> Seen {
+        self.call("GET", path, &[], "").await
+    }
+
+    /// How many applications are booked.
+    pub async fn applied(&self) -> usize {
+        self.books.applied().await.unwrap().len()
     }
 
     pub async fn post(&self, path: &str, key: &str) -> Seen {
@@ -98,4 +117,32 @@ pub async fn send(address: SocketAddr, request: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     stream
+}
+
+/// The bytes of a request with these headers.
+pub fn with_headers(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = body.len();
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: provider\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// The program under a convention, so that it can be killed.
+pub async fn program(dir: &Path, convention: &Convention) -> (Child, Books) {
+    let file = dir.join("convention.json");
+    std::fs::write(&file, serde_json::to_vec(convention).unwrap()).unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_deedbox-books"))
+        .arg("--dir")
+        .arg(dir)
+        .arg("--convention")
+        .arg(file)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    let line: serde_json::Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+    let address = line["address"].as_str().unwrap().parse().unwrap();
+    (program, Books { address })
 }

@@ -60,7 +60,12 @@ impl Bench {
         self.runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
-            tokio::spawn(Provider::serve(listener, dir, Options { keyless: false }, std::future::pending()));
+            tokio::spawn(Provider::serve(
+                listener,
+                dir,
+                Options { keyless: false, convention: None },
+                std::future::pending(),
+            ));
             Books { address }
         })
     }

@@ -59,7 +59,7 @@ impl Api {
 
     /// The same, beside a provider that takes no keys.
     pub async fn keyless() -> Self {
-        Self::with(World::with(Options { keyless: true }, config()).await, config()).await
+        Self::with(World::with(Options { keyless: true, convention: None }, config()).await, config()).await
     }
 
     pub async fn with(world: World, config: Config) -> Self {

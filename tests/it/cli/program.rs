@@ -208,7 +208,7 @@ pub fn processes_of(dir: &Path) -> Vec<String> {
 pub async fn provider(dir: &Path) -> (String, deedbox_books::Books) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (dir, options) = (dir.join("books"), deedbox_books::Options { keyless: false });
+    let (dir, options) = (dir.join("books"), deedbox_books::Options { keyless: false, convention: None });
     tokio::spawn(async move { deedbox_books::Provider::serve(listener, dir, options, std::future::pending()).await });
     (format!("http://{address}"), deedbox_books::Books { address })
 }

@@ -65,7 +65,7 @@ fn with_profiles(dir: &Path) -> Config {
 async fn a_profile_that_is_edited_between_two_attempts_does_not_change_an_effect_s_key_or_its_header() {
     let profiles = tempfile::tempdir().unwrap();
     write_profile(profiles.path(), "1", "Idempotency-Key", "uuid");
-    let world = World::with(Options { keyless: false }, with_profiles(profiles.path())).await;
+    let world = World::with(Options { keyless: false, convention: None }, with_profiles(profiles.path())).await;
     world.deploy("send", "edited", json!({})).await;
     world.script(&[Behaviour::CutAfterApply]).await;
     let calls = json!([named(&world.charges(), "pinned")]);

@@ -84,7 +84,7 @@ impl Cell {
     /// A provider that will hold the first request where the cell says so, and one run of one charge, due now.
     pub async fn set_up(self, config: Config) -> (World, Uuid) {
         let keyless = self.kind == Kind::Keyless;
-        let world = World::with(Options { keyless }, config).await;
+        let world = World::with(Options { keyless, convention: None }, config).await;
         world.database.execute(KEEP_HISTORY).await;
         match self.at {
             At::AfterSend => world.script(&[Behaviour::HoldBeforeApply]).await,

@@ -36,12 +36,12 @@ pub type Run = Uuid;
 impl World {
     /// A keyed provider.
     pub async fn keyed() -> Self {
-        Self::with(Options { keyless: false }, config()).await
+        Self::with(Options { keyless: false, convention: None }, config()).await
     }
 
     /// A provider that takes no keys.
     pub async fn keyless() -> Self {
-        Self::with(Options { keyless: true }, config()).await
+        Self::with(Options { keyless: true, convention: None }, config()).await
     }
 
     pub async fn with(options: Options, config: Config) -> Self {

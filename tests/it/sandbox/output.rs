@@ -50,7 +50,7 @@ async fn prints_up_to_the_cap_are_kept_whole() {
 async fn a_result_that_is_too_large_ends_the_run_at_once() {
     let mut config = config();
     config.host.max_output_bytes = 100;
-    let world = World::with(Options { keyless: false }, config).await;
+    let world = World::with(Options { keyless: false, convention: None }, config).await;
     world.deploy("send", "stripe", json!({ "retry": { "max_attempts": 5 } })).await;
     let run = world.start("send", json!({ "calls": [{ "method": "POST", "url": world.charges() }] })).await;
     world.work().await;
