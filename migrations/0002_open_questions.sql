@@ -5,7 +5,8 @@
 -- `also` are the headers that go with the key, a JSON text of pairs. `send_again` is a person's leave for one more send.
 -- `streamed`: the request's body was larger than the host buffers, so that the digest does not cover it; `body_digest` is
 -- the hash of what was sent. `sealed_with` and `lookup_sealed_with` name the keys under which the answer and the look-up
--- are sealed.
+-- are sealed. `swept_at`: the answer of a business effect was
+-- dropped after its time; what it is and how it ended stays.
 alter table effects
   add column also text,
   add column lookup text,
@@ -22,7 +23,6 @@ alter table effects
 
 create index effects_look_at on effects (look_at) where state = 'escaped' and look_at is not null;
 create index effects_digest on effects (tenant, provider, digest);
-create index effects_ended on effects (settled_at) where state in ('completed', 'released') and swept_at is null;
 create index runs_ended on runs (ended_at) where ended_at is not null;
 
 -- Who settled an open question, when, and why. Rows are only ever added: they outlive the effect.

@@ -22,6 +22,8 @@ struct Generation {
 #[derive(Debug, Clone)]
 pub(crate) struct Content {
     pub kind: Option<String>,
+    /// The writer's own headers, which are given back with the object: `x-amz-meta-*` and `x-goog-meta-*`.
+    pub meta: Vec<(String, String)>,
     pub body: String,
 }
 
@@ -69,7 +71,8 @@ impl Object {
     }
 
     pub fn append(&mut self, number: u64, more: &str, at: DateTime<Utc>) {
-        let mut content = self.latest().map_or(Content { kind: None, body: String::new() }, |(_, is)| is.clone());
+        let mut content =
+            self.latest().map_or(Content { kind: None, meta: Vec::new(), body: String::new() }, |(_, is)| is.clone());
         content.body.push_str(more);
         self.write(number, Some(content), at);
     }
@@ -82,7 +85,8 @@ impl Object {
         match settled.find(|one| is_it(one.number)) {
             Some(Generation { number, content: Some(content), .. }) => {
                 let kind = content.kind.clone().unwrap_or_else(|| "application/octet-stream".into());
-                let headers = vec![("content-type".into(), kind)];
+                let mut headers = vec![("content-type".into(), kind)];
+                headers.extend(content.meta.iter().cloned());
                 Answer { status: 200, headers, body: content.body.clone() }.with_version(*number, content)
             }
             _ => Answer::not_found(),

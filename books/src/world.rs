@@ -114,7 +114,9 @@ impl World {
             Place::Object(name) => {
                 let object = self.objects.entry(name.clone()).or_default();
                 let kind = entry.header("content-type").map(str::to_owned);
-                let content = (entry.method != "DELETE").then(|| Content { kind, body: entry.body.clone() });
+                let is_meta = |name: &str| name.starts_with("x-amz-meta-") || name.starts_with("x-goog-meta-");
+                let meta = entry.headers.iter().filter(|(name, _)| is_meta(name)).cloned().collect();
+                let content = (entry.method != "DELETE").then(|| Content { kind, meta, body: entry.body.clone() });
                 object.write(entry.number, content, entry.at);
                 object.written(&name)
             }

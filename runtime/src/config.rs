@@ -15,6 +15,7 @@ pub struct Config {
     pub gateway: GatewayConfig,
     pub worker: WorkerConfig,
     pub api: ApiConfig,
+    pub retention: RetentionConfig,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -172,6 +173,27 @@ impl Default for ApiConfig {
     }
 }
 
+/// How long the record is kept.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetentionConfig {
+    /// Days after its end that a run is kept, with its effects and logs; at least 14. Then it is swept, unless an effect of it is
+    /// an open question or a provider still remembers a key of it. A business effect is kept for ever, without its answer's
+    /// headers and body.
+    pub days: u32,
+    /// The pause between two sweeps.
+    pub pause_ms: u64,
+}
+
+/// The shortest retention, in days.
+pub const LEAST_RETENTION_DAYS: u32 = 14;
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        Self { days: 30, pause_ms: 60_000 }
+    }
+}
+
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -214,6 +236,8 @@ impl Config {
                 "gateway.default_send_ms",
                 "must not be above gateway.max_send_ms",
             ),
+            (self.retention.days >= LEAST_RETENTION_DAYS, "retention.days", "must be at least 14"),
+            (self.retention.pause_ms >= 1_000, "retention.pause_ms", "must be at least 1000"),
             // Two are held by those who listen for wake-ups.
             (self.database.max_connections >= 4, "database.max_connections", "must be at least 4"),
         ];

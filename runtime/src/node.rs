@@ -82,6 +82,7 @@ impl Node {
             gateway: gateway.clone(),
             registry: registry.clone(),
             config: config.worker.clone(),
+            retention: config.retention.clone(),
             random_secret,
         });
         Ok(Self { store, gateway, registry, worker, config: Arc::new(config) })

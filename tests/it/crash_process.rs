@@ -41,7 +41,7 @@ macro_rules! cells {
     };
 }
 
-/// F-B01, F-B02, F-C04: SIGKILL at the point, and another worker takes over once the lease has run out.
+/// R-A01, R-A04, F-B01, F-B02, F-C04: SIGKILL at the point, and another worker takes over once the lease has run out.
 mod killed {
     use super::*;
 
@@ -60,7 +60,7 @@ mod killed {
     }
 }
 
-/// F-C01: SIGSTOP at the point past the lease's end, another worker does all there is to do, SIGCONT.
+/// R-A05, R-D20, R-L27, F-C01: SIGSTOP at the point past the lease's end, another worker does all there is to do, SIGCONT.
 mod stopped {
     use super::*;
 
@@ -201,7 +201,7 @@ async fn a_worker_that_wakes_late_starts_no_new_call() {
     assert_eq!(world.books.arrivals().await.unwrap().len(), 2);
 }
 
-/// F-C04: everything that a killed worker was at is taken up at once, and nothing is applied again.
+/// F-C04, R-L28: everything that a killed worker was at is taken up at once, and nothing is applied again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_runs_of_a_killed_worker_recover_in_time() {
     let count = if long() { 100 } else { 40 };

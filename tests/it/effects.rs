@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 
 use crate::harness::{World, claimed};
 
+mod business;
+mod guest_keys;
 mod one_key;
+mod preconditions;
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -19,6 +22,7 @@ fn named(url: &str, name: &str) -> Value {
     json!({ "method": "POST", "url": url, "json": { "n": 1 }, "identity": { "named": name } })
 }
 
+/// R-A02, R-D24.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_charge_is_made_once_and_recorded() {
     let world = World::keyed().await;
@@ -124,6 +128,7 @@ async fn a_cut_connection_is_one_send_and_an_unknown_outcome() {
     assert_eq!(results, ["answered", "unknown", "answered"]);
 }
 
+/// R-A06, R-D27, R-E14, R-L17, R-L26.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finished_effect_replays_its_answer_in_the_next_attempt() {
     let world = World::keyed().await;
@@ -185,6 +190,7 @@ async fn two_runs_that_name_one_business_operation_share_one_effect() {
     assert_eq!(world.books.arrivals().await.unwrap().len(), 1);
 }
 
+/// R-L09.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keyless_provider_that_did_not_answer_leaves_an_open_question() {
     let world = World::keyless().await;
@@ -259,6 +265,7 @@ async fn a_provider_that_cannot_be_reached_leaves_the_effect_released() {
     assert_eq!((sends[0].state.as_str(), sends[0].result.as_deref()), ("released", Some("not-applied")));
 }
 
+/// R-D09, R-D11, R-E05, R-L01.
 #[tokio::test(flavor = "multi_thread")]
 async fn reads_pass_through_unclaimed_and_idempotent_methods_are_sent_again() {
     let world = World::keyless().await;
@@ -307,6 +314,7 @@ async fn a_whole_answer_is_had_again_where_that_is_safe_and_its_status_is_kept_w
     }
 }
 
+/// F-E17.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endless_answer_is_cut_at_the_cap_and_the_effect_is_done() {
     let world = World::keyed().await;

@@ -137,3 +137,56 @@ async fn a_redirect_is_given_to_the_guest_and_not_followed() {
         assert_eq!(world.sends(run).await.len(), 1);
     }
 }
+
+/// F-E19: however a provider stalls, the call ends by its time-out, and the ledger knows whether anything was sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_stalls_in_any_way_ends_the_call_in_time() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let answering = silent.local_addr().unwrap();
+    // Whoever connects is accepted and hears nothing.
+    let accepting = tokio::spawn(async move {
+        let mut held = Vec::new();
+        while held.len() < 16 {
+            held.push(silent.accept().await.unwrap());
+        }
+    });
+    let full = full_listener().await;
+    let stalls = [format!("http://{answering}"), format!("https://{answering}"), format!("http://{}", full.0)];
+    let mut settings = crate::harness::config();
+    settings.gateway.connect_ms = 400;
+    let options = deedbox_books::Options { keyless: false, convention: None };
+    let world = World::with(options, settings).await;
+    world.deploy("send", "keyless", json!({ "egress": { "allow": stalls }, "on_unknown": "at-most-once" })).await;
+    let calls: Vec<Value> = stalls
+        .iter()
+        .map(|origin| json!({ "method": "POST", "url": format!("{origin}/x"), "timeout_ms": 400 }))
+        .collect();
+    let begun = std::time::Instant::now();
+    let run = world.start("send", json!({ "calls": calls })).await;
+    assert!(world.node.worker().run_once().await.unwrap());
+    assert!(begun.elapsed().as_secs() < 5, "three calls of 400 ms took {:?}", begun.elapsed());
+    let output = world.output(run).await;
+    let errors: Vec<_> = (0..3).map(|i| output[i]["error"].clone()).collect();
+    assert_eq!(errors, ["outcome-unknown", "unreachable", "unreachable"], "{output}");
+    let states: Vec<_> = world.sends(run).await.into_iter().map(|send| send.state).collect();
+    assert_eq!(states, ["escaped", "released", "released"]);
+    accepting.abort();
+}
+
+/// A listener whose queue is full: who connects to it gets no answer at all.
+async fn full_listener() -> (std::net::SocketAddr, Vec<Box<dyn std::any::Any>>) {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut held: Vec<Box<dyn std::any::Any>> = vec![Box::new(listener)];
+    for _ in 0..16 {
+        let connecting =
+            tokio::time::timeout(std::time::Duration::from_millis(100), tokio::net::TcpStream::connect(address));
+        match connecting.await {
+            Ok(stream) => held.push(Box::new(stream.unwrap())),
+            Err(_) => return (address, held),
+        }
+    }
+    panic!("the queue of a listener never fills");
+}

@@ -16,6 +16,7 @@ fn run_keys_are_those_of_the_vectors() {
     }
 }
 
+/// R-A09.
 #[test]
 fn subkeys_are_those_of_the_vectors() {
     for case in cases("subkeys") {
@@ -30,6 +31,7 @@ fn subkeys_are_those_of_the_vectors() {
     }
 }
 
+/// R-L06.
 #[test]
 fn effect_ids_are_those_of_the_vectors() {
     let mut kinds = std::collections::BTreeSet::new();
@@ -76,7 +78,7 @@ fn random_seeds_are_those_of_the_vectors() {
     }
 }
 
-/// F-B04. There is no way to hand an attempt, a worker or a time to a derivation: these are all the arguments there are.
+/// F-B04, R-D16, R-D17, R-D18, R-E13, R-L03. There is no way to hand an attempt, a worker or a time to a derivation: these are all the arguments there are.
 #[test]
 fn no_key_can_contain_an_attempt_number() {
     let _: fn(&str, Uuid) -> Key = key::run_key;
@@ -107,6 +109,7 @@ fn a_truncated_key_keeps_at_least_96_bits() {
     assert_eq!(HexDigits::new(256 + 24), None, "a count must not be cut to eight bits");
 }
 
+/// R-A10.
 #[test]
 fn a_subkey_name_has_1_to_256_bytes() {
     let run_key = key::run_key("test", Uuid::nil());
@@ -196,6 +199,7 @@ proptest! {
         prop_assert!(whole(&key).starts_with(&truncated) && whole(&key).starts_with(&hex));
     }
 
+    /// R-A08.
     #[test]
     fn the_text_form_is_a_version_8_uuid_and_a_request_key(tenant in field(), run in run_id(), name in name()) {
         let run_key = key::run_key(&tenant, run);

@@ -13,6 +13,8 @@ use crate::api::client::Client;
 use crate::api::{mint, serve};
 use crate::harness::{World, config, logs};
 
+mod reflected;
+
 const TENANT: &str = "acme";
 
 fn policy(profile: &str) -> Value {
@@ -141,7 +143,8 @@ fn write_profile(dir: &Path) {
         version = "1"
         source = "this test"
         credential = { query = "api_key" }
-        [key]
+        [[operation]]
+        [operation.key]
         carrier = { header = "Idempotency-Key" }
     "#;
     std::fs::File::create(dir.join("in-query.toml")).unwrap().write_all(text.as_bytes()).unwrap();

@@ -1,6 +1,7 @@
 //! The sources keep to the shape that is agreed: the line of modules, one home for each technology, sizes, and what no
 //! file may say. Each rule is tried on small bad examples as well, so that it is known to find them.
 
+mod coverage;
 mod examples;
 mod line;
 mod names;
@@ -53,6 +54,26 @@ fn functions_and_files_are_short_and_say_what_they_are_for() {
     let sources = sources();
     assert!(sources.iter().map(|source| size::functions(source).len()).sum::<usize>() > 500);
     none(sources.iter().flat_map(size::breaches));
+}
+
+#[test]
+fn every_line_that_is_asked_for_is_named_by_a_test_or_accounted_for() {
+    let is_test = |path: &str| {
+        path.starts_with("tests/it/") && !path.starts_with("tests/it/tidy")
+            || path.contains("/tests/")
+            || path.ends_with("tests.rs")
+    };
+    let tests = files().into_iter().filter(|path| path.ends_with(".rs") && is_test(path));
+    let mut named = BTreeSet::new();
+    for path in tests {
+        named.extend(coverage::named(&std::fs::read_to_string(root().join(&path)).unwrap_or_default()));
+    }
+    let rows = std::fs::read_to_string(root().join("docs/coverage.md")).unwrap();
+    let accounted = coverage::named(&rows);
+    let missing: Vec<_> = coverage::asked().difference(&named).filter(|id| !accounted.contains(*id)).cloned().collect();
+    assert!(missing.is_empty(), "name them in a test or say why not in docs/coverage.md: {missing:?}");
+    let twice: Vec<_> = accounted.intersection(&named).collect();
+    assert!(twice.is_empty(), "a test names them, so docs/coverage.md need not: {twice:?}");
 }
 
 #[test]

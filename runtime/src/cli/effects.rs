@@ -1,12 +1,13 @@
-//! `deedbox effects`: looks at the ledger.
+//! `deedbox effects`: looks at the ledger, and settles what only a person can know.
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::client::Client;
+use super::failure::Failure;
 use super::output::{Output, items, text, time, took};
 use super::runs::{Page, note_more};
-use super::settings::Remote;
+use super::settings::{self, Remote};
 use super::table::{Table, pairs};
 
 #[derive(Debug, Args)]
@@ -23,6 +24,41 @@ enum Command {
     List(List),
     /// Show one effect with all its sends.
     Show { effect: String },
+    /// Say what became of an effect whose outcome nobody knows. The run that waits for it goes on.
+    Resolve(Resolve),
+}
+
+#[derive(Debug, Args)]
+struct Resolve {
+    effect: String,
+    #[command(flatten)]
+    said: Said,
+    /// How you know, for whoever reads it later.
+    #[arg(long)]
+    note: String,
+    /// Who says so; the token is recorded in any case.
+    #[arg(long)]
+    by: Option<String>,
+    /// The status of the answer that the run gets. Without it: 200.
+    #[arg(long, requires = "happened")]
+    status: Option<u16>,
+    /// The body of the answer that the run gets, or @FILE.
+    #[arg(long, value_name = "TEXT|@FILE", requires = "happened")]
+    body: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Said {
+    /// It happened: the run gets an answer and does not send it.
+    #[arg(long)]
+    happened: bool,
+    /// It did not happen: the run sends it.
+    #[arg(long)]
+    did_not_happen: bool,
+    /// Nobody knows: the run sends it once more, and it may happen twice.
+    #[arg(long)]
+    send_again: bool,
 }
 
 #[derive(Debug, Default, Args)]
@@ -30,6 +66,9 @@ struct List {
     /// Only effects in this state: claimed, completed, released, escaped.
     #[arg(long)]
     state: Option<String>,
+    /// Only open questions: effects whose outcome nobody knows.
+    #[arg(long, conflicts_with = "state")]
+    escaped: bool,
     /// Only effects at this provider.
     #[arg(long)]
     provider: Option<String>,
@@ -45,16 +84,66 @@ impl Effects {
         let client = Client::tenant(&self.remote)?;
         match self.command.unwrap_or_else(|| Command::List(List::default())) {
             Command::List(list) => {
-                let query =
-                    list.page.query(&[("state", &list.state), ("provider", &list.provider), ("run", &list.run)]);
+                let state = if list.escaped { Some("escaped".to_owned()) } else { list.state };
+                let query = list.page.query(&[("state", &state), ("provider", &list.provider), ("run", &list.run)]);
                 let effects = client.get(&["v1", "effects"], &query).await?;
-                output.show(&effects, table)?;
+                output.show(&effects, if list.escaped { open_questions } else { table })?;
                 note_more(output, &effects);
                 Ok(())
             }
             Command::Show { effect } => output.show(&client.get(&["v1", "effects", &effect], &[]).await?, show),
+            Command::Resolve(resolve) => {
+                let body = resolve.body().await?;
+                output.show(&client.post(&["v1", "effects", &resolve.effect, "resolve"], &body).await?, show)
+            }
         }
     }
+}
+
+impl Resolve {
+    async fn body(&self) -> anyhow::Result<Value> {
+        let outcome = match &self.said {
+            Said { happened: true, .. } => "happened",
+            Said { did_not_happen: true, .. } => "did-not-happen",
+            Said { .. } => "send-again",
+        };
+        let mut body = json!({ "outcome": outcome, "note": self.note });
+        if let Some(by) = &self.by {
+            body["by"] = json!(by);
+        }
+        if self.status.is_some() || self.body.is_some() {
+            body["response"] = json!({ "status": self.status.unwrap_or(200) });
+            if let Some(text) = &self.body {
+                body["response"]["body"] = json!(text_or_file(text).await?);
+            }
+        }
+        Ok(body)
+    }
+}
+
+async fn text_or_file(text: &str) -> anyhow::Result<String> {
+    let Some(file) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    let bytes = settings::read(std::path::Path::new(file)).await?;
+    String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{file} is not UTF-8 text")).into())
+}
+
+/// What a person needs to find it at the provider.
+fn open_questions(effects: &Value) -> String {
+    let mut table =
+        Table::new(&["effect", "first sent", "provider", "account", "wire key", "call…", "identity…", "asked"]);
+    for effect in items(effects) {
+        table.row([
+            text(effect, "/effect_id"),
+            time(effect, "/first_sent_at"),
+            text(effect, "/provider"),
+            text(effect, "/account"),
+            text(effect, "/wire_key"),
+            call(effect),
+            text(effect, "/identity"),
+            if effect["asks_provider"] == json!(true) { text(effect, "/looks") } else { "never".to_owned() },
+        ]);
+    }
+    table.render("no open questions")
 }
 
 fn table(effects: &Value) -> String {
@@ -86,7 +175,24 @@ pub(super) fn show(effect: &Value) -> String {
         ("answer", format!("{} {}", text(effect, "/status"), text(effect, "/source")).trim().to_owned()),
         ("settled", time(effect, "/settled_at")),
     ]);
-    format!("{shown}\n{}", sends(effect))
+    format!("{shown}\n{}{}", sends(effect), resolutions(effect))
+}
+
+fn resolutions(effect: &Value) -> String {
+    let all: Vec<&Value> = effect["resolutions"].as_array().into_iter().flatten().collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["resolved", "outcome", "by", "note…"]);
+    for resolution in all {
+        table.row([
+            time(resolution, "/at"),
+            text(resolution, "/outcome"),
+            text(resolution, "/by"),
+            text(resolution, "/note"),
+        ]);
+    }
+    format!("\n{}", table.render(""))
 }
 
 /// A send's run is shown where it is not the effect's own: that is possible for business effects only.
@@ -120,8 +226,6 @@ fn state(effect: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

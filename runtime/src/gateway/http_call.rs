@@ -253,13 +253,17 @@ impl HttpCall {
         };
         let body = sent.body();
         let answers = self.answers();
-        let reading = Reading {
+        let mut reading = Reading {
             not_processed: &answers.not_processed,
             in_flight: answers.in_flight.iter().any(|rule| rule.fits(status, headers, body)),
             mismatch: answers.mismatch.iter().any(|rule| rule.fits(status, headers, body)),
             already_done: self.proof(sent, earlier_unknown).is_some(),
             earlier_unknown,
         };
+        // Nobody has said how this provider answers a key in use. To a second send a conflict may be just that, and must not
+        // be recorded as the end.
+        let untold = answers.in_flight.is_empty() && self.resend() == Resend::Keyed && earlier_unknown;
+        reading.in_flight |= untold && status == 409 && !reading.mismatch && !reading.already_done;
         let repeated = answers.replayed.as_ref().map_or(earlier_unknown, |marker| marker.fits(headers));
         let learned = effect::learned(status, &reading);
         Read {

@@ -1,7 +1,7 @@
 //! All SQL. One file per table, one verb-named function per statement; nothing else in the crate names sqlx.
 //!
 //! Every function takes the tenant first. The few that cross tenants are `lease::lease`, `lease::renew` (by the worker's
-//! own runs), `lease::fail_lost` and `resolution::take_due`. No transaction is open while a guest runs or a provider is called: what a run or
+//! own runs), `lease::fail_lost`, `resolution::take_due` and `retention::sweep`. No transaction is open while a guest runs or a provider is called: what a run or
 //! an effect needs is one statement. Each such function takes one owned request and gives one answer, so that many
 //! requests can be gathered into one statement behind it without its callers knowing.
 
@@ -16,6 +16,7 @@ pub mod module;
 pub mod notify;
 pub mod provider;
 pub mod resolution;
+pub mod retention;
 pub mod run;
 pub mod secret;
 pub mod send;

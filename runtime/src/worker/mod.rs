@@ -4,6 +4,7 @@
 mod attempt;
 mod finish;
 mod leases;
+mod reaper;
 mod rescuer;
 mod resolver;
 mod versions;
@@ -16,7 +17,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{WorkerConfig, ms};
+use crate::config::{RetentionConfig, WorkerConfig, ms};
 use crate::gateway::Gateway;
 use crate::registry::Registry;
 use crate::store::{self, Store, lease::Leased};
@@ -37,6 +38,7 @@ pub struct Worker {
     gateway: Arc<Gateway>,
     registry: Arc<Registry>,
     config: WorkerConfig,
+    retention: RetentionConfig,
     random_secret: [u8; 32],
     leases: Leases,
     versions: Versions,
@@ -56,6 +58,7 @@ pub struct Parts {
     pub gateway: Arc<Gateway>,
     pub registry: Arc<Registry>,
     pub config: WorkerConfig,
+    pub retention: RetentionConfig,
     /// The deployment's secret for stable random numbers.
     pub random_secret: [u8; 32],
 }
@@ -68,9 +71,10 @@ impl std::fmt::Debug for Parts {
 
 impl Worker {
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { name, store, gateway, registry, config, random_secret } = parts;
+        let Parts { name, store, gateway, registry, config, retention, random_secret } = parts;
         let leases = Leases::new(gateway.clock().clone(), &config);
-        Arc::new(Self { name, store, gateway, registry, config, random_secret, leases, versions: Versions::default() })
+        let versions = Versions::default();
+        Arc::new(Self { name, store, gateway, registry, config, retention, random_secret, leases, versions })
     }
 
     /// Ends runs that lost their worker in their last attempt, asks about open questions that are due, then leases one due
@@ -86,6 +90,11 @@ impl Worker {
         Ok(true)
     }
 
+    /// Sweeps what has outlived its time; gives the number of runs.
+    pub async fn sweep(&self) -> Result<u64, store::Error> {
+        reaper::run_once(&self.store, &self.retention).await
+    }
+
     /// Works until the shutdown, then drains: no new leases, the grace time for attempts under way, then they are stopped
     /// and their runs given back.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
@@ -98,6 +107,7 @@ impl Worker {
             never = self.leases.renew_forever(&self.store) => match never {},
             never = rescuer::run_forever(&self.store, ms(self.config.poll_ms)) => match never {},
             never = resolver::run_forever(&self.gateway, ms(self.config.poll_ms)) => match never {},
+            never = reaper::run_forever(&self.store, &self.retention) => match never {},
         }
         self.drain(&attempts).await;
     }

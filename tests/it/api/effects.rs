@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::client::{assert_members, whole_list};
 use super::{Api, no_hash, no_run};
 
-const EFFECT: [&str; 18] = [
+const EFFECT: [&str; 20] = [
     "effect_id",
     "keying",
     "identity",
@@ -24,6 +24,8 @@ const EFFECT: [&str; 18] = [
     "first_sent_at",
     "last_sent_at",
     "settled_at",
+    "asks_provider",
+    "looks",
     "sends",
 ];
 

@@ -7,6 +7,7 @@ mod isolation;
 mod modules;
 mod outage;
 mod pages;
+mod providers;
 mod refusals;
 mod runs;
 mod tenants;

@@ -201,7 +201,9 @@ async fn secrets_are_named_and_never_read() {
 async fn the_known_providers_are_listed_with_their_sources() {
     let api = Api::idle().await;
     let providers = whole_list(&api.acme.get("/v1/providers").await);
-    providers.iter().for_each(|provider| assert_members(provider, &["name", "version", "hosts", "source"]));
+    providers.iter().for_each(|provider| {
+        assert_members(provider, &["name", "version", "own", "hosts", "source", "confidence", "guessed"])
+    });
     let names: Vec<&str> = providers.iter().map(|provider| provider["name"].as_str().unwrap()).collect();
     assert!(["generic", "keyless", "stripe"].iter().all(|name| names.contains(name)), "{names:?}");
     let stripe = providers.iter().find(|provider| provider["name"] == "stripe").unwrap();

@@ -85,6 +85,7 @@ fn the_schema_refuses_what_is_no_witness() {
     }
 }
 
+/// R-L13, R-L14, R-L16, R-L23.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clean_effect_is_witnessed_once_and_shows_no_content() {
     logs::keep();
@@ -113,6 +114,7 @@ async fn a_clean_effect_is_witnessed_once_and_shows_no_content() {
     assert!(!logs::all().contains(CREDENTIAL));
 }
 
+/// R-L24.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_sends_of_one_effect_are_two_rows_under_one_id_and_one_key() {
     let api = Api::idle().await;
@@ -131,6 +133,7 @@ async fn two_sends_of_one_effect_are_two_rows_under_one_id_and_one_key() {
     assert_eq!((arrivals.len(), api.world.books.applied().await.unwrap().len()), (2, 1));
 }
 
+/// R-L15.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_escaped_effect_is_witnessed_as_escaped_and_without_a_key() {
     let api = Api::keyless().await;
@@ -143,6 +146,7 @@ async fn an_escaped_effect_is_witnessed_as_escaped_and_without_a_key() {
     assert_eq!(rows[0].get("providerKey"), None);
 }
 
+/// R-L25.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_send_that_was_not_applied_is_witnessed_as_released() {
     let api = Api::keyless().await;

@@ -9,7 +9,7 @@ pub mod process;
 pub mod ps;
 pub mod raw;
 pub mod shared;
-mod world;
+pub mod world;
 
 use std::ffi::OsString;
 use std::io::Write;
