@@ -108,7 +108,7 @@ async fn the_wire_has_one_right_host_and_no_headers_that_nobody_set() {
     let arrival = &world.books.arrivals().await.unwrap()[0];
     let mut names: Vec<&str> = arrival.headers.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["connection", "content-length", "content-type", "host", "idempotency-key"]);
+    assert_eq!(names, ["accept-encoding", "connection", "content-length", "content-type", "host", "idempotency-key"]);
     assert_eq!(arrival.header("host"), Some(world.books.address.to_string().as_str()));
 }
 

@@ -126,6 +126,11 @@ impl HttpCall {
             (Some(rule), None) => Some(rule.value(&key, &self.captures)?),
             (None, _) => None,
         };
+        // Inside a template the key is a part of what goes on the wire; a look-up may need just that part.
+        let bare_key = match rule {
+            Some(rule) if !rule.is_bare() => Some(key.render(rule.rendering.0)),
+            _ => wire_key.clone(),
+        };
         let injected = rule.filter(|_| !stays);
         let also =
             injected.filter(|rule| !rule.also.is_empty()).map(|rule| rule.more_headers(effect_id)).transpose()?;
@@ -136,7 +141,7 @@ impl HttpCall {
             window_ms: rule.and_then(KeyRule::window).and_then(|window| i64::try_from(window.as_millis()).ok()),
             window_from: rule.map_or("first", |rule| rule.counted_from.as_str()),
             resend: Some(self.resend()),
-            lookup: self.pinned_lookup(effect_id, wire_key.as_deref())?,
+            lookup: self.pinned_lookup(effect_id, bare_key.as_deref())?,
             wire_key,
         })
     }
@@ -150,10 +155,10 @@ impl HttpCall {
     }
 
     /// The guest's own look-up before the profile's. A profile's that the request gives nothing for is left out.
-    fn pinned_lookup(&self, effect_id: EffectId, wire_key: Option<&str>) -> Result<Option<String>, String> {
+    fn pinned_lookup(&self, effect_id: EffectId, key: Option<&str>) -> Result<Option<String>, String> {
         let effect = effect_id.to_string();
         let values = Values {
-            key: wire_key,
+            key,
             effect: Some(&effect),
             url: Some(&self.request.url),
             captures: Some(&self.captures),
@@ -221,7 +226,7 @@ impl HttpCall {
         }
         let caller = Caller { gateway: &attempt.gateway, tenant: attempt.tenant(), policy: &attempt.policy };
         let outgoing = Outgoing { method: request.method.clone(), url, headers, body };
-        caller.credentialed(&self.profile, &self.target, outgoing).await.map_err(Error::from)
+        caller.credentialed(&self.profile, &self.target, outgoing).await
     }
 
     async fn transmit(

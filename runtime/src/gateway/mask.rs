@@ -77,7 +77,7 @@ fn forms_of(part: &[u8]) -> Vec<Vec<u8>> {
     let slashes = quoted[1..quoted.len() - 1].replace('/', "\\/");
     let mut forms = vec![
         part.to_vec(),
-        quoted[1..quoted.len() - 1].as_bytes().to_vec(),
+        quoted.as_bytes()[1..quoted.len() - 1].to_vec(),
         slashes.into_bytes(),
         percent.to_lowercase().into_bytes(),
         percent.into_bytes(),

@@ -194,13 +194,11 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
                method, url, digest, wire_key, carrier, window_ms, window_from, resend, on_unknown, also, lookup, look_at,
                lookup_sealed_with, streamed, state, holder_run, holder_token, holder_send, first_sent_at, last_sent_at)
              select $1, $5, $6, $7, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-               case when $21::text is not null then deedbox_now() end, $22, $23, 'claimed', $2, $3, 1, deedbox_now(),
-               deedbox_now()
+               case when $21::text is not null then deedbox_now() end, $22, $23, 'claimed', $2, $3, 1, deedbox_now(), deedbox_now()
              from lease
              on conflict (tenant, effect_id) do update
-             set state = 'claimed', holder_run = $2, holder_token = $3,
-                 holder_send = effects.holder_send + 1, last_sent_at = deedbox_now(), settled_at = null,
-                 send_again = false
+             set state = 'claimed', holder_run = $2, holder_token = $3, holder_send = effects.holder_send + 1,
+                 last_sent_at = deedbox_now(), settled_at = null, send_again = false
              where effects.state = 'released' and effects.digest = $13
              returning *),
            sent as (

@@ -1,7 +1,7 @@
 //! The request that stands for each shipped profile, and the provider that it is tried against. What a provider does comes
 //! from the bookkeeping provider's own account of it, never from the profile under test.
 
-use deedbox_books::{Carrier, Convention};
+use deedbox_books::{Carrier, Convention, LookUp};
 use serde_json::{Value, json};
 
 /// One profile and its provider.
@@ -9,7 +9,7 @@ pub struct Case {
     pub profile: &'static str,
     pub provider: Convention,
     pub method: &'static str,
-    /// `{s}` becomes the scenario's name, where the address itself is what the provider knows an effect by.
+    /// `{s}` becomes the scenario's name, where the address or the body is what the provider knows an effect by.
     pub path: &'static str,
     pub headers: Vec<(&'static str, &'static str)>,
     pub body: Body,
@@ -131,7 +131,9 @@ fn bodies() -> Vec<Case> {
 fn aws_and_google() -> Vec<Case> {
     let queue =
         json!({ "QueueUrl": "https://sqs.example.test/1/orders.fifo", "MessageBody": "x", "MessageGroupId": "g" });
-    let mut calendar = case("google-calendar", Convention::google_calendar(), "/calendar/v3/calendars/primary/events");
+    let events = "/calendar/v3/calendars/primary/events";
+    let look_ups = vec![LookUp::ByName { prefix: format!("{events}/") }];
+    let mut calendar = case("google-calendar", Convention { look_ups, ..Convention::google_calendar() }, events);
     (calendar.relies_on_key, calendar.asks) = (false, true);
     let tasks = "/v2/projects/p/locations/l/queues/q/tasks";
     vec![
@@ -166,7 +168,7 @@ fn aws_and_google() -> Vec<Case> {
 fn keyless() -> Vec<Case> {
     let twilio = case("twilio", Convention::twilio(), "/2010-04-01/Accounts/AC1/Messages.json");
     vec![
-        Case { asks: true, ..twilio.form("To=%2B15550001&From=%2B15550002&Body=hello") },
+        Case { asks: true, ..twilio.form("To=%2B15550001&From=%2B15550002&Body={s}") },
         case("sendgrid", no_key(), "/v3/mail/send"),
         case("github", no_key(), "/repos/o/r/issues"),
         case("braintree", no_key(), "/merchants/m/transactions"),

@@ -1,6 +1,6 @@
 //! A provider and a node for one profile, and what is to be seen of one run: in the books, in the ledger, by the guest.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deedbox_books::{Behaviour, Carrier, Options};
 use serde_json::{Value, json};
@@ -8,6 +8,9 @@ use uuid::Uuid;
 
 use super::cases::{Body, Case};
 use crate::harness::{World, world};
+
+/// A provider that did not tell by then cannot tell.
+const ENOUGH_LOOKS: i32 = 4;
 
 pub struct Stage<'a> {
     pub case: &'a Case,
@@ -66,7 +69,7 @@ impl<'a> Stage<'a> {
         });
         match &case.body {
             Body::Json(body) => call["json"] = body.clone(),
-            Body::Text(text) => call["body"] = json!(text),
+            Body::Text(text) => call["body"] = json!(text.replace("{s}", scenario)),
         }
         call
     }
@@ -81,7 +84,7 @@ impl<'a> Stage<'a> {
                                             last_sent_at = last_sent_at - interval '60 days'";
             self.world.database.execute(later).await;
         }
-        self.world.work().await;
+        self.work(run).await;
         self.seen(scenario, run, before, arrived).await
     }
 
@@ -112,24 +115,35 @@ impl<'a> Stage<'a> {
             errors: outcomes.iter().map(|one| text(&one["message"])).collect(),
             retry_after: outcomes.first().and_then(|one| {
                 let headers = one["headers"].as_array()?.iter();
-                headers.filter_map(|pair| (pair[0] == "retry-after").then(|| text(&pair[1]))).flatten().next()
+                headers.filter(|pair| pair[0] == "retry-after").find_map(|pair| text(&pair[1]))
             }),
         }
     }
 
-    async fn effect(&self, run: Uuid) -> Row {
-        let sql = "select state, wire_key, window_ms, holder_send from effects where run_id = $1";
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    /// Until the run has ended, or waits for an answer that nobody but a person can give.
+    async fn work(&self, run: Uuid) {
+        let give_up = Instant::now() + Duration::from_secs(30);
         loop {
-            let row: (String, Option<String>, Option<i64>, i32) =
-                sqlx::query_as(sql).bind(run).fetch_one(&mut self.world.database.connect().await).await.unwrap();
-            let ended = self.world.run(run).await.state != "waiting" || row.0 == "escaped";
-            if ended || tokio::time::Instant::now() > give_up {
-                let window_ms = row.2.and_then(|ms| u64::try_from(ms).ok());
-                return Row { state: row.0, wire_key: row.1, window_ms, sends: row.3 as usize };
+            let worked = self.world.node.worker().run_once().await.unwrap();
+            let state = self.world.run(run).await.state;
+            let effect = self.effect(run).await;
+            let asked = !self.case.asks || effect.looks >= ENOUGH_LOOKS;
+            if ["completed", "failed"].contains(&state.as_str()) || (effect.state == "escaped" && asked) {
+                return;
             }
-            self.world.work().await;
+            assert!(Instant::now() < give_up, "{}: the run is {state}, its effect {}", self.case.profile, effect.state);
+            if !worked {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
         }
+    }
+
+    async fn effect(&self, run: Uuid) -> Row {
+        let sql = "select state, wire_key, window_ms, holder_send, looks from effects where run_id = $1";
+        let row: (String, Option<String>, Option<i64>, i32, i32) =
+            sqlx::query_as(sql).bind(run).fetch_one(&mut self.world.database.connect().await).await.unwrap();
+        let window_ms = row.2.and_then(|ms| u64::try_from(ms).ok());
+        Row { state: row.0, wire_key: row.1, window_ms, sends: row.3 as usize, looks: row.4 }
     }
 }
 
@@ -138,4 +152,5 @@ struct Row {
     wire_key: Option<String>,
     window_ms: Option<u64>,
     sends: usize,
+    looks: i32,
 }

@@ -73,7 +73,7 @@ async fn a_read_is_pinned_to_the_generation_of_the_first_attempt() {
             .unwrap(),
     )
     .unwrap();
-    assert_eq!(generation["name"], "b/a.txt", "the object has changed meanwhile: {generation}");
+    assert!(generation["name"].as_str().unwrap().ends_with("a.txt"), "the object has changed meanwhile: {generation}");
     world.work().await;
     assert_eq!(world.output(run).await[0]["body"], "first");
 }
