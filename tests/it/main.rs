@@ -14,6 +14,7 @@ mod effect_model;
 mod effect_states;
 mod effects;
 mod egress;
+mod hazards;
 mod keys;
 mod questions;
 mod registry;

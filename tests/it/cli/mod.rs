@@ -4,5 +4,5 @@ mod commands;
 mod curl;
 mod demo;
 mod fleet;
-mod program;
+pub mod program;
 mod up;

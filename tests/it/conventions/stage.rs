@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use deedbox_books::{Behaviour, Carrier, Options};
+use deedbox_books::{Arrival, Behaviour, Carrier, Options};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -90,7 +90,12 @@ impl<'a> Stage<'a> {
 
     async fn seen(&self, scenario: &str, run: Uuid, before: usize, arrived: usize) -> Seen {
         let arrivals = self.world.books.arrivals().await.unwrap().split_off(arrived);
-        let sent: Vec<_> = arrivals.into_iter().filter(|arrival| arrival.method == self.case.method).collect();
+        // A look-up may be a POST as well: it has other headers.
+        let is_send = |arrival: &Arrival| {
+            let mut headers = self.case.headers.iter();
+            arrival.method == self.case.method && headers.all(|(name, value)| arrival.header(name) == Some(*value))
+        };
+        let sent: Vec<_> = arrivals.into_iter().filter(is_send).collect();
         let row = self.effect(run).await;
         let keys: Vec<_> = sent.iter().map(|arrival| arrival.key.clone()).collect();
         if !matches!(self.case.provider.carrier, Carrier::None) {

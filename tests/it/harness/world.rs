@@ -92,10 +92,15 @@ impl World {
     }
 
     pub async fn start(&self, activity: &str, input: Value) -> Run {
+        self.start_as(Uuid::now_v7(), activity, input).await
+    }
+
+    /// A run with an id that the test chooses: runs of one id in two worlds have the same keys.
+    pub async fn start_as(&self, run_id: Uuid, activity: &str, input: Value) -> Run {
         let version = store::activity::find_latest(self.node.store(), TENANT, activity).await.unwrap().unwrap();
         let retry = Policy::parse(&version.policy).unwrap().retry;
         let run = store::run::NewRun {
-            run_id: Uuid::now_v7(),
+            run_id,
             activity: activity.to_owned(),
             version: version.version,
             input: input.to_string(),
@@ -193,7 +198,8 @@ pub fn node(database: &Database, name: &str, config: Config, probe: Arc<dyn Prob
     Node::open_with(settings, Arc::new(SystemClock), probe).unwrap()
 }
 
-async fn provider(dir: PathBuf, options: Options) -> (Books, tokio::task::JoinHandle<()>) {
+/// A provider that keeps its books there, and the task that serves it.
+pub async fn provider(dir: PathBuf, options: Options) -> (Books, tokio::task::JoinHandle<()>) {
     std::fs::create_dir_all(&dir).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
