@@ -1,6 +1,7 @@
 //! Settings: one struct per concern. Every limit has a name, a unit in its name, and words for what happens at it. They
 //! come from one TOML file; command-line flags and the environment name the file and override what belongs to a machine.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ pub struct Config {
     pub database: DatabaseConfig,
     pub host: HostConfig,
     pub gateway: GatewayConfig,
+    pub files: FilesConfig,
     pub worker: WorkerConfig,
     pub api: ApiConfig,
     pub retention: RetentionConfig,
@@ -89,8 +91,15 @@ pub struct GatewayConfig {
     pub max_send_ms: u64,
     /// Time to reach a provider, TLS included; beyond it the guest gets `unreachable`.
     pub connect_ms: u64,
-    /// A larger request is refused with `invalid-request`.
+    /// A larger body in a call of `deedbox:activity/http` is refused with `invalid-request`.
     pub max_request_bytes: usize,
+    /// A larger body of a call over `wasi:http` is streamed: hashed as it is sent instead of being part of the request
+    /// digest. A provider that takes its key, or needs a signature, in the body is then refused with `invalid-request`.
+    /// Changing it changes the digests of bodies between the old value and the new.
+    pub max_buffered_request_bytes: usize,
+    /// A larger streamed body is cut while it is sent, and the outcome is unknown; where the guest tells its size before,
+    /// it is refused with `invalid-request`.
+    pub max_streamed_request_bytes: u64,
     /// A larger answer is cut off: the guest gets `response-too-large`, the effect is completed without a body.
     pub max_response_bytes: usize,
     /// A larger answer is recorded without its body; a replay says `not-kept`.
@@ -116,6 +125,8 @@ impl Default for GatewayConfig {
             max_send_ms: 60_000,
             connect_ms: 10_000,
             max_request_bytes: 4 << 20,
+            max_buffered_request_bytes: 1 << 20,
+            max_streamed_request_bytes: 64 << 20,
             max_response_bytes: 8 << 20,
             max_kept_body_bytes: 1 << 20,
             max_header_bytes: 32 << 10,
@@ -126,6 +137,33 @@ impl Default for GatewayConfig {
             profiles_dir: None,
         }
     }
+}
+
+/// Where guests may write files. Nowhere by default.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilesConfig {
+    /// Directories of this machine, by the name that paths begin with and that `policy.files.allow` names. Every node that
+    /// works for these tenants should have the same ones, on a file system that all of them share.
+    pub directories: BTreeMap<String, DirectoryConfig>,
+    /// A larger file is refused with `invalid-request`. What a guest can hand over at all is `host.max_call_bytes`.
+    pub max_file_bytes: usize,
+}
+
+impl Default for FilesConfig {
+    fn default() -> Self {
+        Self { directories: BTreeMap::new(), max_file_bytes: 64 << 20 }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirectoryConfig {
+    /// Absolute; it must be there. Each tenant writes below a directory of its own name in it.
+    pub path: PathBuf,
+    /// Who may write there; empty: every tenant.
+    #[serde(default)]
+    pub tenants: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -238,6 +276,11 @@ impl Config {
             ),
             (self.retention.days >= LEAST_RETENTION_DAYS, "retention.days", "must be at least 14"),
             (self.retention.pause_ms >= 1_000, "retention.pause_ms", "must be at least 1000"),
+            (
+                self.gateway.max_buffered_request_bytes <= self.gateway.max_request_bytes,
+                "gateway.max_buffered_request_bytes",
+                "must not be above gateway.max_request_bytes",
+            ),
             // Two are held by those who listen for wake-ups.
             (self.database.max_connections >= 4, "database.max_connections", "must be at least 4"),
         ];

@@ -10,6 +10,7 @@ use crate::api::{self, Api};
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::gateway::Gateway;
+use crate::gateway::files::{GrantError, Grants};
 use crate::gateway::provider::ProfileError;
 use crate::gateway::vault::{MasterKey, Vault};
 use crate::host::Engine;
@@ -44,6 +45,8 @@ pub enum Error {
     Cache(#[from] CacheError),
     #[error(transparent)]
     Profile(#[from] ProfileError),
+    #[error(transparent)]
+    Files(#[from] GrantError),
     #[error("the WebAssembly engine cannot start: {0}")]
     Engine(String),
     #[error("the server stopped: {0}")]
@@ -75,7 +78,8 @@ impl Node {
         let registry = Arc::new(Registry::new(store.clone(), engine, artefacts));
         let random_secret = master_key.random_secret();
         let vault = Vault::new(store.clone(), master_key, clock.clone());
-        let gateway = Arc::new(Gateway::new(store.clone(), vault, config.gateway.clone(), clock, probe)?);
+        let grants = Grants::open_all(&config.files)?;
+        let gateway = Arc::new(Gateway::new(store.clone(), vault, config.gateway.clone(), grants, clock, probe)?);
         let worker = Worker::new(worker::Parts {
             name,
             store: store.clone(),

@@ -26,6 +26,9 @@ pub struct Policy {
     pub on_unknown: Option<OnUnknown>,
     pub randomness: Randomness,
     pub guest_keys: GuestKeys,
+    /// The server that `messaging` publishes to. None: publishing is denied.
+    pub messaging: Option<Messaging>,
+    pub files: Files,
 }
 
 /// When a failed attempt is followed by another.
@@ -131,6 +134,77 @@ pub enum GuestKeys {
     Trust,
 }
 
+/// Where messages go: a NATS server with JetStream.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Messaging {
+    /// `nats://host:4222`, or `tls://host:4222` to insist on TLS. What is written here is allowed; the rules for private
+    /// addresses are those of `egress`.
+    pub server: NatsServer,
+    /// The name of the secret: a token, or the password of `user`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The account that the credential belongs to. It is part of an effect's identity.
+    #[serde(default)]
+    pub account: String,
+}
+
+/// What a deployment may write into.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Files {
+    /// Names of directories that the operator has granted.
+    pub allow: Vec<String>,
+}
+
+/// The address of a NATS server. The origin's scheme is `nats` or `tls`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NatsServer(pub Origin);
+
+const NATS_PORT: u16 = 4222;
+
+impl NatsServer {
+    /// Reads an address: nothing may follow the port.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| format!("`{text}` is not a server such as nats://nats.example.com:4222: {why}");
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("it has no scheme"))?;
+        if !matches!(scheme, "nats" | "tls") {
+            return Err(wrong("its scheme must be nats or tls"));
+        }
+        let (host, port) = match rest.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => {
+                (host, port.parse().map_err(|_| wrong("its port is no port"))?)
+            }
+            _ => (rest, NATS_PORT),
+        };
+        if port == 0 || host.contains('*') {
+            return Err(wrong("it must name one host and one port"));
+        }
+        let host = url::Host::parse(host).map_err(|e| wrong(&e.to_string()))?;
+        Ok(Self(Origin { scheme: scheme.to_owned(), host, port }))
+    }
+}
+
+impl std::fmt::Display for NatsServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}://{}:{}", self.0.scheme, self.0.host, self.0.port)
+    }
+}
+
+impl<'de> Deserialize<'de> for NatsServer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Serialize for NatsServer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// Scheme, host and port of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
@@ -223,6 +297,9 @@ impl Policy {
     pub fn check(&self) -> Result<(), String> {
         self.retry.check()?;
         within("policy.timeouts.start_to_close", self.timeouts.start_to_close)?;
+        if self.messaging.as_ref().is_some_and(|messaging| messaging.user.is_some() && messaging.secret.is_none()) {
+            return Err("policy.messaging.user needs policy.messaging.secret, the name of its password".to_owned());
+        }
         for origin in self.providers.keys() {
             Origin::parse(origin).map_err(|e| format!("policy.providers: {e}"))?;
         }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub enum Point {
     BeforeClaim,
     AfterClaim,
+    /// A file is whole under its temporary name.
+    BeforeRename,
     AfterResponse,
     AfterSettle,
     AfterReturn,
@@ -23,6 +25,7 @@ impl FromStr for Point {
         Ok(match text {
             "before-claim" => Self::BeforeClaim,
             "after-claim" => Self::AfterClaim,
+            "before-rename" => Self::BeforeRename,
             "after-response" => Self::AfterResponse,
             "after-settle" => Self::AfterSettle,
             "after-return" => Self::AfterReturn,

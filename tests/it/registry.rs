@@ -82,7 +82,7 @@ async fn an_unknown_import_is_named_with_what_is_known() {
     let world = world().await;
     let imports = [
         "acme:storage/blobs@1.0.0",
-        "wasi:http/outgoing-handler@0.2.3",
+        "wasi:http/incoming-handler@0.2.3",
         "deedbox:activity/context@0.2.0",
         "wasi:random/random@0.3.0",
     ];

@@ -36,7 +36,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make this machine ready: the wasm target and the PostgreSQL programs. Safe to repeat.
+    /// Make this machine ready: the wasm target and the programs of PostgreSQL and NATS. Safe to repeat.
     Setup,
     /// Build the guest components.
     Guests,
@@ -81,7 +81,10 @@ fn dispatch(command: Command) -> Result<()> {
     let settings = Settings::from_environment()?;
     let workspace = Workspace::load(&settings)?;
     match command {
-        Command::Setup => setup::all(&settings).map(drop),
+        Command::Setup => {
+            setup::all(&settings)?;
+            setup::nats_only(&settings).map(drop)
+        }
         Command::Guests => {
             let compiler = setup::wasm_only(&settings)?;
             guests::build(&settings, &workspace, &compiler, &guests::ALL).map(drop)

@@ -13,6 +13,8 @@ use crate::{deny, guests, setup, shell, sqlx};
 
 /// The variable that tells tests and benchmarks where the components are.
 pub const COMPONENTS: &str = "DEEDBOX_COMPONENTS";
+/// The variable that tells tests where the program of the NATS server is.
+const NATS_SERVER: &str = "DEEDBOX_NATS_SERVER";
 
 #[derive(Args)]
 pub struct Options {
@@ -35,7 +37,7 @@ pub fn run(settings: &Settings, workspace: &Workspace, options: &Options) -> Res
 
 fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, stages: &mut Stages) -> Result<()> {
     let cargo = |arguments: &[&str]| shell::run(settings.cargo().args(arguments).current_dir(&workspace.root));
-    let tools = stages.run("setup", || setup::all(settings))?;
+    let (tools, nats) = stages.run("setup", || Ok((setup::all(settings)?, setup::nats_only(settings)?)))?;
     stages.run("format", || cargo(&["fmt", "--all", "--check"]))?;
     stages.run("lint", || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     stages.run("queries", || sqlx::check(settings, workspace, &tools.postgres, &sqlx::Scope::Workspace))?;
@@ -45,7 +47,8 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
     stages.run("build", || cargo(&["build", "--workspace", "--bins", "--tests"]))?;
     stages.run("test", || {
         let mut tests = settings.cargo();
-        tests.args(["test", "--workspace", "--"]).args(&options.filters).env(COMPONENTS, &components);
+        tests.args(["test", "--workspace", "--"]).args(&options.filters);
+        tests.env(COMPONENTS, &components).env(NATS_SERVER, &nats);
         if options.long {
             tests.env("DEEDBOX_LONG", "1");
         }

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use crate::bindings::deedbox::activity::{checkpoint, context, http, idempotency};
+use crate::bindings::deedbox::activity::{checkpoint, context, files, http, idempotency, messaging};
 use crate::bindings::exports::deedbox::activity::activities::{Descriptor, Failure, Guest};
 use crate::host::Host;
 use crate::{Context, activity};
@@ -59,6 +59,23 @@ impl Host for Component {
 
     fn send(&self, request: &http::Request, options: &http::Options) -> Result<http::Response, http::Error> {
         http::send(request, options)
+    }
+
+    fn publish(
+        &self,
+        subject: &str,
+        payload: &[u8],
+        options: &messaging::Options,
+    ) -> Result<messaging::Published, messaging::Error> {
+        messaging::publish(subject, payload, options)
+    }
+
+    fn write(&self, path: &str, bytes: &[u8], identity: &http::Identity) -> Result<files::Written, files::Error> {
+        files::write(path, bytes, identity)
+    }
+
+    fn append(&self, path: &str, bytes: &[u8]) -> Result<(), files::Error> {
+        files::append(path, bytes)
     }
 
     fn save(&self, state: &[u8]) -> Result<(), checkpoint::CheckpointError> {

@@ -9,8 +9,10 @@ use std::time::Duration;
 use crate::bindings::deedbox::activity::context::RunInfo;
 use crate::bindings::deedbox::activity::idempotency;
 use crate::checkpoint::Checkpoint;
+use crate::files::Files;
 use crate::host::Host;
 use crate::http::Client;
+use crate::messaging::Messages;
 
 /// The run that an activity serves.
 #[derive(Clone)]
@@ -46,6 +48,16 @@ impl Context {
     /// HTTP through the ledger.
     pub fn http(&self) -> Client<'_> {
         Client::new(&*self.host)
+    }
+
+    /// Messages through the ledger.
+    pub fn messages(&self) -> Messages<'_> {
+        Messages::new(&*self.host)
+    }
+
+    /// Files through the ledger.
+    pub fn files(&self) -> Files<'_> {
+        Files::new(&*self.host)
     }
 
     /// The note from one attempt to the next.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::bindings::exports::deedbox::activity::activities as wit;
 pub use crate::bindings::exports::deedbox::activity::activities::FailureKind;
-use crate::{KeyError, checkpoint, http};
+use crate::{KeyError, checkpoint, files, http, messaging};
 
 /// The end of an attempt without a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +76,11 @@ impl Failure {
         self.details.as_deref()
     }
 
+    fn of_call(retryable: bool, code: &str, message: String) -> Self {
+        let kind = if retryable { FailureKind::Retryable } else { FailureKind::Permanent };
+        Self::new(kind, code.to_owned(), message)
+    }
+
     fn new(kind: FailureKind, code: String, message: String) -> Self {
         Self { code, message, kind, retry_after: None, details: None }
     }
@@ -104,12 +109,23 @@ impl From<Failure> for wit::Failure {
 
 impl From<http::Error> for Failure {
     fn from(error: http::Error) -> Self {
-        let kind = if error.is_retryable() { FailureKind::Retryable } else { FailureKind::Permanent };
-        let failure = Self::new(kind, error.code().to_owned(), error.to_string());
+        let failure = Self::of_call(error.is_retryable(), error.code(), error.to_string());
         match error {
             http::Error::Status(status) => failure.details(&serde_json::json!({ "status": status })),
             _ => failure,
         }
+    }
+}
+
+impl From<messaging::Error> for Failure {
+    fn from(error: messaging::Error) -> Self {
+        Self::of_call(error.is_retryable(), error.code(), error.to_string())
+    }
+}
+
+impl From<files::Error> for Failure {
+    fn from(error: files::Error) -> Self {
+        Self::of_call(error.is_retryable(), error.code(), error.to_string())
     }
 }
 

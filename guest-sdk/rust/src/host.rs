@@ -4,8 +4,9 @@
 
 use crate::bindings::deedbox::activity::checkpoint::CheckpointError;
 use crate::bindings::deedbox::activity::context::RunInfo;
-use crate::bindings::deedbox::activity::http::{Error, Options, Request, Response};
+use crate::bindings::deedbox::activity::http::{Error, Identity, Options, Request, Response};
 use crate::bindings::deedbox::activity::idempotency::KeyError;
+use crate::bindings::deedbox::activity::{files, messaging};
 
 pub trait Host {
     fn idempotency_key(&self) -> String;
@@ -13,6 +14,14 @@ pub trait Host {
     fn run_info(&self) -> RunInfo;
     fn cancelled(&self) -> bool;
     fn send(&self, request: &Request, options: &Options) -> Result<Response, Error>;
+    fn publish(
+        &self,
+        subject: &str,
+        payload: &[u8],
+        options: &messaging::Options,
+    ) -> Result<messaging::Published, messaging::Error>;
+    fn write(&self, path: &str, bytes: &[u8], identity: &Identity) -> Result<files::Written, files::Error>;
+    fn append(&self, path: &str, bytes: &[u8]) -> Result<(), files::Error>;
     fn save(&self, state: &[u8]) -> Result<(), CheckpointError>;
     fn load(&self) -> Option<Vec<u8>>;
 }

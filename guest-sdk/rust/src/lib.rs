@@ -1,8 +1,8 @@
 //! Write Deedbox activities in Rust.
 //!
 //! An activity is an ordinary function with `#[activity]`. What it changes in the outside world it
-//! changes through [`Context::http`], where the host claims each effect before it is sent and
-//! answers it from the record when the activity runs again. This crate holds no policy and keeps no
+//! changes through [`Context::http`], [`Context::messages`] and [`Context::files`], where the host claims
+//! each effect before it is made and answers it from the record when the activity runs again. This crate holds no policy and keeps no
 //! record of its own: it only gives the host's interface the shape of Rust.
 #![doc = include_str!("../README.md")]
 
@@ -11,8 +11,10 @@ pub mod checkpoint;
 mod component;
 mod context;
 mod failure;
+pub mod files;
 mod host;
 pub mod http;
+pub mod messaging;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 

@@ -12,7 +12,7 @@ use super::extract::{Component, Json, Path, raw, stored};
 use super::name;
 use super::page::Page;
 use super::time::Time;
-use crate::store;
+use crate::{host, store};
 
 #[derive(Serialize)]
 pub struct Module {
@@ -20,6 +20,8 @@ pub struct Module {
     size_bytes: i32,
     imports: Box<RawValue>,
     activities: Vec<Activity>,
+    /// What will not work, in words.
+    warnings: Vec<&'static str>,
     created_at: Time,
 }
 
@@ -89,7 +91,9 @@ fn unknown() -> Problem {
 
 fn view(row: store::module::Module) -> Result<Module> {
     let described: Vec<Described> = stored(&row.activities)?;
+    let imports: Vec<String> = stored(&row.imports)?;
     Ok(Module {
+        warnings: host::warnings(imports.iter().map(String::as_str)),
         digest: name::hex(&row.digest),
         size_bytes: row.size_bytes,
         imports: raw(row.imports)?,

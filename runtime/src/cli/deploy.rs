@@ -40,6 +40,9 @@ impl Deploy {
         let total = component.len();
         let module = client.upload(component.into(), move |sent| progress(bar, sent, total)).await?;
         output.note(&format!("module {}", text(&module, "/digest")));
+        for warning in module["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            output.note(&format!("warning: {warning}"));
+        }
         let mut deployed = Vec::new();
         for (name, export) in chosen(&module, self.name.as_deref())? {
             let mut body = json!({ "module": module["digest"], "export": export });

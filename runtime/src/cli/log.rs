@@ -43,9 +43,10 @@ pub(super) fn start(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A bare level is meant for this program; the libraries below it only warn.
+/// A bare level is meant for this program; the libraries below it only warn. The NATS client does not even that: it takes
+/// for an error that a connection is not made a second time, which is how it is used here.
 fn directives(level: &str) -> String {
-    if level.contains(['=', ',']) { level.to_owned() } else { format!("warn,deedbox={level}") }
+    if level.contains(['=', ',']) { level.to_owned() } else { format!("warn,async_nats=off,deedbox={level}") }
 }
 
 #[cfg(test)]
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_bare_level_is_for_deedbox_alone() {
-        assert_eq!(directives("debug"), "warn,deedbox=debug");
+        assert_eq!(directives("debug"), "warn,async_nats=off,deedbox=debug");
         assert_eq!(directives("sqlx=info,warn"), "sqlx=info,warn");
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
+use url::Url;
 use uuid::Uuid;
 
 use super::caller::Caller;
@@ -16,10 +17,12 @@ use super::http_call::HttpCall;
 use super::plan::{Effect, Means};
 use super::provider::PinnedLookup;
 use super::request::{Error, Identity, Lookup, Options, Refusal, Request, Response, Stop};
-use super::slots::{Ambiguous, Slots};
-use super::{Gateway, answer, egress, flow, lookup, request};
+use super::slots::{Ambiguous, End, Slots};
+use super::turns::{Turn, Turns};
+use super::upload::{Upload, Written};
+use super::{Gateway, answer, egress, flow, lookup, request, reserved, slots};
 use crate::effect::OnUnknown;
-use crate::key::{self, InvalidName, Key};
+use crate::key::{self, EffectId, InvalidName, Key};
 use crate::policy::Policy;
 use crate::store;
 
@@ -73,6 +76,7 @@ pub struct Attempt {
     pub(super) closing: CancellationToken,
     tasks: TaskTracker,
     slots: Mutex<Slots>,
+    turns: Turns,
     /// The keys that were handed to the guest: it may put one into a request itself.
     pub(super) issued: Mutex<HashSet<String>>,
     pub(super) open: Mutex<HashSet<[u8; 32]>>,
@@ -99,6 +103,7 @@ impl Attempt {
             closing,
             tasks: TaskTracker::new(),
             slots: Mutex::default(),
+            turns: Turns::default(),
             issued: Mutex::default(),
             open: Mutex::default(),
             open_sends: AtomicUsize::new(0),
@@ -151,6 +156,63 @@ impl Attempt {
 
     /// Sends one request, or answers it from the ledger. What it starts goes on when the caller is dropped.
     pub async fn send(self: &Arc<Self>, request: Request, options: Options) -> Result<Response, Error> {
+        self.send_for(request, options, None).await
+    }
+
+    /// The turn of a call that the guest makes now and whose request is not complete yet. None: it has no place.
+    pub fn turn(&self, method: &str, url: &str) -> Option<Turn> {
+        let url = Url::parse(url).ok()?;
+        Some(self.turns.take(slots::place(method, &request::without_query(&url))))
+    }
+
+    /// Sends a request that was made at its turn and whose answer the guest may never look at: see [`Self::hand`]. Goes on,
+    /// up to its end, when the caller is dropped.
+    pub async fn send_at(
+        self: &Arc<Self>,
+        turn: Option<Turn>,
+        mut request: Request,
+        body: Written,
+    ) -> Result<Response, Error> {
+        let own = self.clone();
+        self.spawn(async move {
+            let gathered = tokio::select! {
+                gathered = body.gather(&own.gateway.config) => gathered,
+                () = own.closing.cancelled() => return Err(Stop::LeaseOver.into()),
+            };
+            (request.body, request.upload) = gathered.map_err(|why| Refusal::InvalidRequest(why.to_string()))?;
+            let upload = request.upload.clone();
+            let result = own.send_for(request, Options::default(), Some(Pending(turn))).await;
+            if let (Err(_), Some(upload)) = (&result, upload) {
+                own.swallow(upload);
+            }
+            result
+        })
+        .await
+    }
+
+    /// Reads what nobody needs any more: a guest that still writes sees why its call failed, and not a broken pipe.
+    fn swallow(&self, upload: Upload) {
+        let closing = self.closing.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                _ = upload.drain() => {}
+                () = closing.cancelled() => {}
+            }
+        });
+    }
+
+    /// The guest has taken the answer that names this effect.
+    pub fn hand(&self, effect: EffectId) {
+        lock(&self.slots).hand(effect);
+    }
+
+    async fn send_for(
+        self: &Arc<Self>,
+        mut request: Request,
+        mut options: Options,
+        pending: Option<Pending>,
+    ) -> Result<Response, Error> {
+        reserved::take(&mut request, &mut options)?;
         let request = request::check(request, &options, &self.gateway.config)?;
         let origin = egress::authorise(&request.url, &self.policy.egress)?;
         let profile = self.caller().profile_at(&origin).await?;
@@ -158,11 +220,13 @@ impl Attempt {
         let _place = self.take_place()?;
         let target = egress::resolve(origin, &self.policy.egress).await?;
         let call = HttpCall::new(request, profile, target, lookup);
+        call.check_upload()?;
         if !call.is_effect(&options) {
+            drop(pending);
             return self.spawn(read(self.clone(), call)).await;
         }
         let effect = self.planned(call, options)?;
-        self.make(effect).await
+        self.make(effect, pending).await
     }
 
     fn planned(&self, call: HttpCall, options: Options) -> Result<Effect, Error> {
@@ -183,19 +247,29 @@ impl Attempt {
             method: call.request.method.to_string(),
             url: call.request.url_without_query(),
             digest: call.digest()?,
-            streamed: false,
+            streamed: call.request.upload.is_some(),
             on_unknown: on_unknown.unwrap_or(OnUnknown::Ask),
             means: Means::Http(Box::new(call)),
         })
     }
 
     /// Makes an effect, in a task of its own.
-    pub(super) async fn make(self: &Arc<Self>, effect: Effect) -> Result<Response, Error> {
+    pub(super) async fn make(self: &Arc<Self>, effect: Effect, pending: Option<Pending>) -> Result<Response, Error> {
         effect.means.check(self).await?;
-        let Some(slot) = effect.slot() else { return self.spawn(flow::run(self.clone(), effect, 0)).await.0 };
+        let Some(slot) = effect.slot() else {
+            drop(pending);
+            return self.spawn(flow::run(self.clone(), effect, 0)).await.0;
+        };
+        let may_be_unseen = pending.is_some();
+        if let Some(Pending(Some(turn))) = &pending {
+            turn.come().await;
+        }
         let ordinal = lock(&self.slots).begin(&slot, effect.digest).map_err(|why| ambiguous(&slot, why))?;
+        drop(pending);
         let (result, end) = self.spawn(flow::run(self.clone(), effect, ordinal)).await;
-        lock(&self.slots).end(&slot, end);
+        let end = if may_be_unseen && end == End::Handed { End::Answered } else { end };
+        let effect = result.as_ref().ok().and_then(|response| response.effect_id);
+        lock(&self.slots).end(&slot, end, effect);
         result
     }
 
@@ -217,7 +291,7 @@ impl Attempt {
         self.tasks.wait().await;
     }
 
-    fn take_place(self: &Arc<Self>) -> Result<Place, Refusal> {
+    pub(super) fn take_place(self: &Arc<Self>) -> Result<Place, Refusal> {
         let limit = self.gateway.config.max_open_sends;
         let place = Place(self.clone());
         if self.open_sends.fetch_add(1, Ordering::AcqRel) < limit {
@@ -244,8 +318,11 @@ async fn read(attempt: Arc<Attempt>, call: HttpCall) -> Result<Response, Error> 
     answer::shown(sent, "original", None, &attempt.gateway.config)
 }
 
+/// A call that goes on without its caller, with its turn until it is counted.
+pub(super) struct Pending(Option<Turn>);
+
 /// One of the attempt's places for calls under way.
-struct Place(Arc<Attempt>);
+pub(super) struct Place(Arc<Attempt>);
 
 impl Drop for Place {
     fn drop(&mut self) {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::{HeaderValue, header};
 
 use super::egress::Target;
-use super::provider::{Profile, Signing, UNLISTED};
+use super::provider::{Placement, Profile, Signing, UNLISTED};
 use super::request::{Error, Refusal};
-use super::transport::{Body, Outgoing, Sent};
+use super::transport::{Body, Outgoing, Payload, Sent};
 use super::{Gateway, vault};
 use crate::policy::{Origin, Policy};
 
@@ -55,6 +56,13 @@ impl Caller<'_> {
         else {
             return Ok((outgoing, None));
         };
+        let body = match &outgoing.body {
+            Payload::Buffered(bytes) => bytes.clone(),
+            Payload::Streamed(_) if matches!(placement, Placement::AwsSigv4(_)) => {
+                return Err(too_large_to("the provider's signature covers the body").into());
+            }
+            Payload::Streamed(_) => Bytes::new(),
+        };
         let opened = self.gateway.vault.open(self.tenant, &credential.secret).await;
         let secret = opened.map_err(|e| match e {
             vault::Error::Store(e) => Error::from(e),
@@ -65,12 +73,19 @@ impl Caller<'_> {
             region: profile.region_of(&target.origin.host.to_string()),
             url: &mut outgoing.url,
             headers: &mut outgoing.headers,
-            body: &outgoing.body,
+            body: &body,
             now: self.gateway.clock.now(),
         };
         placement.inject(signing, &secret).map_err(Refusal::Denied)?;
         Ok((outgoing, Some(secret)))
     }
+}
+
+/// The refusal of a streamed body where the body itself is needed.
+pub fn too_large_to(why: &str) -> Refusal {
+    Refusal::InvalidRequest(format!(
+        "{why}, and this body is larger than gateway.max_buffered_request_bytes: send a smaller one, or raise the setting"
+    ))
 }
 
 /// An answer in which every trace of the credential is masked.

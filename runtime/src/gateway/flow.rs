@@ -27,9 +27,9 @@ pub async fn run(attempt: Arc<Attempt>, effect: Effect, ordinal: u32) -> (Result
     let slot = effect.slot().unwrap_or_default();
     let identity = effect.key_identity(&attempt, &slot, ordinal);
     let effect_id = effect.id(attempt.tenant(), identity);
-    let claim = match effect.claim(&attempt, effect_id, identity) {
+    let claim = match effect.claim(&attempt, effect_id, identity).await {
         Ok(claim) => claim,
-        Err(refusal) => return (Err(refusal.into()), End::Released),
+        Err(error) => return (Err(error), End::Released),
     };
     let flow = Flow { attempt: &attempt, effect: &effect, effect_id };
     match flow.meet(claim).await {
@@ -100,11 +100,29 @@ impl Flow<'_> {
 
     /// The recorded answer; or, where it names a version to be read, that version as it is now.
     async fn replay(&self, known: &Known) -> Result<Response, Error> {
+        self.compare_upload(known).await?;
         let recorded = answer::replay(self.attempt, known, self.effect_id)?;
         let Some(call) = self.effect.means.pinned_read() else { return Ok(recorded) };
         let version = call.pin().and_then(|pin| recorded.header(pin.header.0.as_str()));
         let sent = call.read_pinned(self.attempt, version.as_deref()).await?;
         answer::shown(sent, "original", Some(self.effect_id), &self.attempt.gateway.config)
+    }
+
+    /// The digest does not cover a streamed body: it is read now, and compared with what was sent.
+    async fn compare_upload(&self, known: &Known) -> Result<(), Error> {
+        let Some(upload) = self.effect.means.upload() else { return Ok(()) };
+        let digest = tokio::select! {
+            digest = upload.drain() => digest.map_err(|broken| Refusal::InvalidRequest(broken.to_string()))?,
+            () = self.attempt.closing.cancelled() => return Err(Stop::LeaseOver.into()),
+        };
+        match &known.body_digest {
+            Some(sent) if sent[..] != digest[..] => Err(Refusal::EffectMismatch(
+                "the body differs from the one that was sent; make the same call in every attempt, or give different effects different names"
+                    .to_owned(),
+            )
+            .into()),
+            _ => Ok(()),
+        }
     }
 
     fn found(&self, known: &Known, claim: &Claim) -> Found {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 
 use super::attempt::{Attempt, lock};
-use super::caller::{Caller, masked};
+use super::caller::{Caller, masked, too_large_to};
 use super::egress::Target;
 use super::plan::{Carried, Pins, Sending};
 use super::provider::{
@@ -17,7 +17,8 @@ use super::provider::{
     fill, fill_url,
 };
 use super::request::{Checked, Error, Identity, Options, Refusal, Stop};
-use super::transport::{Body, Bounds, Outgoing, Sent};
+use super::transport::{Body, Bounds, Outgoing, Payload, Sent};
+use super::upload::Upload;
 use super::{digest, vault};
 use crate::config::ms;
 use crate::effect::{self, Learned, Reading, Resend};
@@ -62,6 +63,21 @@ impl HttpCall {
         let rule = operation.and_then(|at| profile.operations[at].key.as_ref());
         let own_key = rule.and_then(|rule| rule.carrier.read(&request.url, &request.headers, &request.body));
         Self { request, profile, target, operation, captures, own_key, lookup }
+    }
+
+    /// Refuses a streamed body where the profile would have to look into it.
+    pub fn check_upload(&self) -> Result<(), Refusal> {
+        let Checked { method, url, headers, .. } = &self.request;
+        let asked = Asked { method, url, headers, body: &[] };
+        let tried = self.operation.unwrap_or(self.profile.operations.len());
+        let unsure = self.profile.operations[..tried].iter().any(|operation| operation.hangs_on_body(asked));
+        match self.key_rule() {
+            _ if self.request.upload.is_none() => Ok(()),
+            _ if unsure => Err(too_large_to("the provider's profile tells by the body what the request is")),
+            Some(rule) if rule.carrier.needs_body() => Err(too_large_to("the provider takes its key in the body")),
+            _ if self.pin().is_some() => Err(too_large_to("the provider's profile pins a version of the answer")),
+            _ => Ok(()),
+        }
     }
 
     fn operation(&self) -> Option<&Operation> {
@@ -199,6 +215,7 @@ impl HttpCall {
         let carried = Carried {
             stored_failure: read.stored_failure,
             proves_nothing: read.proves_nothing,
+            body_digest: self.request.upload.as_ref().and_then(Upload::digest),
             kept_header: pin.map(|pin| pin.header.0.clone()),
             keep_body: pin.is_none(),
             ..Carried::new(sent, read.learned)
@@ -219,12 +236,13 @@ impl HttpCall {
         let request = &self.request;
         let (mut url, mut headers, mut body) = (request.url.clone(), request.headers.clone(), request.body.clone());
         if let Some(known) = known {
-            put_key(known, Parts { url: &mut url, headers: &mut headers, body: &mut body })?;
+            put_key(known, request.upload.is_some(), Parts { url: &mut url, headers: &mut headers, body: &mut body })?;
         }
         if let (Some(pin), Some(version)) = (self.pin(), version) {
             url.query_pairs_mut().append_pair(&pin.query, version);
         }
         let caller = Caller { gateway: &attempt.gateway, tenant: attempt.tenant(), policy: &attempt.policy };
+        let body = request.upload.clone().map_or(Payload::Buffered(body), Payload::Streamed);
         let outgoing = Outgoing { method: request.method.clone(), url, headers, body };
         caller.credentialed(&self.profile, &self.target, outgoing).await
     }
@@ -239,7 +257,7 @@ impl HttpCall {
         let config = &attempt.gateway.config;
         let asked = self.request.timeout.unwrap_or(ms(config.default_send_ms));
         let bounds = Bounds {
-            connect: ms(config.connect_ms),
+            connect: self.request.connect.unwrap_or(Duration::MAX).min(ms(config.connect_ms)),
             whole: asked.min(ms(config.max_send_ms)),
             not_after,
             max_response_bytes: config.max_response_bytes,
@@ -307,16 +325,19 @@ impl HttpCall {
         let mut request = self.request.clone();
         request.url = request.url.join(&fill_url(path, &values).ok()?).ok()?;
         request.method = Method::GET;
-        request.body = Bytes::new();
+        (request.body, request.upload) = (Bytes::new(), None);
         request.headers.remove(header::CONTENT_TYPE);
         Some(Self::new(request, self.profile.clone(), self.target.clone(), None))
     }
 }
 
-fn put_key(known: &Known, mut parts: Parts<'_>) -> Result<(), Error> {
+fn put_key(known: &Known, streamed: bool, mut parts: Parts<'_>) -> Result<(), Error> {
     let corrupt = |_| Error::from(Stop::Ledger(store::Error::Corrupt("the pinned carrier of an effect".to_owned())));
     let (Some(carrier), Some(wire_key)) = (&known.carrier, &known.wire_key) else { return Ok(()) };
     let carrier: Carrier = serde_json::from_str(carrier).map_err(corrupt)?;
+    if streamed && carrier.needs_body() {
+        return Err(too_large_to("the provider takes its key in the body").into());
+    }
     carrier.inject(parts.again(), wire_key).map_err(Refusal::InvalidRequest)?;
     let Some(also) = &known.also else { return Ok(()) };
     let also: BTreeMap<String, String> = serde_json::from_str(also).map_err(corrupt)?;

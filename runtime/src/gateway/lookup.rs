@@ -9,8 +9,8 @@ use url::Url;
 
 use super::caller::{Caller, masked};
 use super::provider::{Condition, PinnedLookup, Pointer, Says};
-use super::request::{self, Identity, Lookup, LookupCondition, Options, Refusal};
-use super::transport::{Body, Bounds, Outgoing, Sent};
+use super::request::{self, Lookup, LookupCondition, Options, Refusal};
+use super::transport::{Body, Bounds, Outgoing, Payload, Sent};
 use super::{Error, Gateway, answer, egress};
 use crate::config::{GatewayConfig, ms};
 use crate::key::EffectId;
@@ -31,8 +31,7 @@ pub enum Looked {
 /// A guest's look-up as the ledger keeps it.
 pub fn pinned(lookup: &Lookup, config: &GatewayConfig) -> Result<PinnedLookup, Refusal> {
     let invalid = |why: String| Refusal::InvalidRequest(format!("look-up: {why}"));
-    let no_options = Options { identity: Identity::Positional, on_unknown: None, lookup: None };
-    let request = request::check(lookup.request.clone(), &no_options, config)?;
+    let request = request::check(lookup.request.clone(), &Options::default(), config)?;
     if !matches!(request.method, Method::GET | Method::HEAD | Method::POST) {
         return Err(invalid("it must be a read: GET, HEAD or POST".to_owned()));
     }
@@ -143,7 +142,7 @@ impl Gateway {
             }
         }
         let method = Method::from_bytes(lookup.method.as_bytes()).unwrap_or(Method::GET);
-        let body = Bytes::from(lookup.body.clone().unwrap_or_default());
+        let body = Payload::Buffered(Bytes::from(lookup.body.clone().unwrap_or_default()));
         let (outgoing, secret) =
             caller.credentialed(&profile, &target, Outgoing { method, url, headers, body }).await?;
         let config = &self.config;

@@ -8,23 +8,33 @@ mod attempt;
 mod caller;
 mod digest;
 mod egress;
+pub mod files;
 mod flow;
 mod http_call;
 mod lookup;
 mod mask;
+pub mod messaging;
 mod plan;
 pub mod provider;
 mod request;
+mod reserved;
 mod settle;
 mod slots;
 mod tenant_profiles;
 mod transport;
+mod turns;
+mod upload;
 pub mod vault;
 
 use std::sync::Arc;
 
 pub use attempt::{Attempt, Lease};
-pub use request::{Error, Identity, Lookup, LookupCondition, Options, Refusal, Request, Response, Source, Stop};
+pub use request::{
+    Error, Identity, Lookup, LookupCondition, Options, Refusal, Request, Response, Source, Stop, is_host_header,
+};
+pub use reserved::is_reserved;
+pub use turns::Turn;
+pub use upload::{Broken, Pieces, Upload, Written};
 
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
@@ -39,6 +49,8 @@ pub struct Gateway {
     profiles: provider::Profiles,
     tenant_profiles: tenant_profiles::TenantProfiles,
     transport: transport::Transport,
+    messaging: messaging::Servers,
+    grants: files::Grants,
     config: GatewayConfig,
     clock: Arc<dyn Clock>,
     probe: Arc<dyn Probe>,
@@ -50,13 +62,15 @@ impl Gateway {
         store: Store,
         vault: vault::Vault,
         config: GatewayConfig,
+        grants: files::Grants,
         clock: Arc<dyn Clock>,
         probe: Arc<dyn Probe>,
     ) -> Result<Self, provider::ProfileError> {
         let profiles = provider::Profiles::load(config.profiles_dir.as_deref())?;
         let transport = transport::Transport::new(clock.clone());
         let tenant_profiles = tenant_profiles::TenantProfiles::default();
-        Ok(Self { store, vault, profiles, tenant_profiles, transport, config, clock, probe })
+        let messaging = messaging::Servers::new(transport.roots());
+        Ok(Self { store, vault, profiles, tenant_profiles, transport, messaging, grants, config, clock, probe })
     }
 
     pub fn clock(&self) -> &Arc<dyn Clock> {

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use http::HeaderName;
 
 use super::attempt::Attempt;
+use super::files::Write;
 use super::http_call::HttpCall;
+use super::messaging::Publish;
 use super::request::{Error, Identity, Refusal};
+use super::slots;
 use super::transport::Sent;
+use super::upload::Upload;
 use crate::effect::{Learned, OnUnknown, Resend};
 use crate::key::{self, EffectId, ProviderAccount};
 use crate::store::effect::Known;
@@ -35,6 +39,8 @@ pub struct Effect {
 /// How an effect is carried out.
 pub enum Means {
     Http(Box<HttpCall>),
+    Publish(Box<Publish>),
+    Write(Box<Write>),
 }
 
 /// What the first claim pins of the way in which an effect is carried out.
@@ -104,7 +110,7 @@ pub struct Sending<'a> {
 impl Effect {
     /// The place that a positional effect is counted at.
     pub fn slot(&self) -> Option<String> {
-        matches!(self.identity, Identity::Positional).then(|| format!("{} {}", self.method, self.url))
+        matches!(self.identity, Identity::Positional).then(|| slots::place(&self.method, &self.url))
     }
 
     pub fn key_identity<'a>(&'a self, attempt: &'a Attempt, slot: &'a str, ordinal: u32) -> key::Identity<'a> {
@@ -121,14 +127,15 @@ impl Effect {
         key::effect_id(tenant, provider, identity)
     }
 
-    /// The claim of this effect. Fails when the request has no place for its key.
-    pub fn claim(
+    /// The claim of this effect. Fails when the request has no place for its key, or when nobody says how long the key is
+    /// good for.
+    pub async fn claim(
         &self,
-        attempt: &Attempt,
+        attempt: &Arc<Attempt>,
         effect_id: EffectId,
         identity: key::Identity<'_>,
-    ) -> Result<ledger::Claim, Refusal> {
-        let pins = self.means.pins(effect_id, self.issued_key.as_deref()).map_err(Refusal::InvalidRequest)?;
+    ) -> Result<ledger::Claim, Error> {
+        let pins = self.means.pins(attempt, effect_id, self.issued_key.as_deref()).await?;
         let (keying, words) = describe(identity);
         let sealed = attempt.gateway.config.seal_answers.then(|| attempt.gateway.vault.key_id());
         let lookup = pins.lookup.map(|text| match &sealed {
@@ -162,9 +169,11 @@ impl Effect {
 }
 
 impl Means {
-    fn pins(&self, effect_id: EffectId, issued: Option<&str>) -> Result<Pins, String> {
+    async fn pins(&self, attempt: &Arc<Attempt>, effect_id: EffectId, issued: Option<&str>) -> Result<Pins, Error> {
         match self {
-            Self::Http(call) => call.pins(effect_id, issued),
+            Self::Http(call) => Ok(call.pins(effect_id, issued).map_err(Refusal::InvalidRequest)?),
+            Self::Publish(publish) => publish.pins(attempt, effect_id, issued).await,
+            Self::Write(write) => Ok(write.pins(effect_id)),
         }
     }
 
@@ -172,6 +181,8 @@ impl Means {
     pub async fn check(&self, attempt: &Arc<Attempt>) -> Result<(), Error> {
         match self {
             Self::Http(call) => call.check_credential(attempt).await,
+            Self::Publish(publish) => publish.check(attempt).await,
+            Self::Write(_) => Ok(()),
         }
     }
 
@@ -179,6 +190,16 @@ impl Means {
     pub async fn send(&self, sending: Sending<'_>) -> Result<Carried, Error> {
         match self {
             Self::Http(call) => call.carry_out(sending).await,
+            Self::Publish(publish) => publish.carry_out(sending).await,
+            Self::Write(write) => Ok(write.carry_out(sending).await),
+        }
+    }
+
+    /// The body that was not buffered.
+    pub fn upload(&self) -> Option<&Upload> {
+        match self {
+            Self::Http(call) => call.request.upload.as_ref(),
+            Self::Publish(_) | Self::Write(_) => None,
         }
     }
 
@@ -186,6 +207,7 @@ impl Means {
     pub fn pinned_read(&self) -> Option<&HttpCall> {
         match self {
             Self::Http(call) => call.pin().is_some().then_some(call),
+            Self::Publish(_) | Self::Write(_) => None,
         }
     }
 }

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
+use super::reserved;
+use super::upload::Upload;
 use crate::config::GatewayConfig;
 use crate::effect::OnUnknown;
 use crate::key::{self, EffectId};
@@ -18,18 +20,35 @@ pub struct Request {
     pub url: String,
     pub headers: Vec<(String, Vec<u8>)>,
     pub body: Bytes,
+    /// The body, where it is too large to be kept in memory; `body` is empty then.
+    pub upload: Option<Upload>,
+    /// Time to reach the provider; the host's own limit holds as well.
+    pub connect: Option<Duration>,
+    /// Time for the whole send.
     pub timeout: Option<Duration>,
 }
 
-/// How the guest tells this effect from all others.
-#[derive(Clone, Debug)]
-pub enum Identity {
-    Positional,
-    Named(String),
-    Business { operation: String, key: String },
+impl Request {
+    /// A request with nothing but these.
+    pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
+        let (method, url) = (method.into(), url.into());
+        Self { method, url, headers: Vec::new(), body: Bytes::new(), upload: None, connect: None, timeout: None }
+    }
 }
 
-#[derive(Clone, Debug)]
+/// How the guest tells this effect from all others.
+#[derive(Clone, Debug, Default)]
+pub enum Identity {
+    #[default]
+    Positional,
+    Named(String),
+    Business {
+        operation: String,
+        key: String,
+    },
+}
+
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     pub identity: Identity,
     /// The call's own choice for an unknown outcome.
@@ -80,6 +99,17 @@ pub enum Source {
     Replayed,
     LookedUp,
     Supplied,
+}
+
+impl Source {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Replayed => "replayed",
+            Self::LookedUp => "looked-up",
+            Self::Supplied => "supplied",
+        }
+    }
 }
 
 /// Why a call has no answer.
@@ -140,6 +170,8 @@ pub struct Checked {
     pub url: Url,
     pub headers: HeaderMap,
     pub body: Bytes,
+    pub upload: Option<Upload>,
+    pub connect: Option<Duration>,
     pub timeout: Option<Duration>,
 }
 
@@ -156,8 +188,12 @@ impl Checked {
 
     /// Scheme, authority and path: what the ledger and people may see of a URL.
     pub fn url_without_query(&self) -> String {
-        format!("{}{}", self.url.origin().ascii_serialization(), self.url.path())
+        without_query(&self.url)
     }
+}
+
+pub fn without_query(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
 
 /// Longer ones are refused.
@@ -181,6 +217,11 @@ const HOST_HEADERS: [&str; 13] = [
     "http2-settings",
 ];
 
+/// True for a header that a guest must leave to the host. The name is in lower case.
+pub fn is_host_header(name: &str) -> bool {
+    HOST_HEADERS.contains(&name)
+}
+
 /// Checks a request and the names in its identity.
 pub fn check(request: Request, options: &Options, config: &GatewayConfig) -> Result<Checked, Refusal> {
     let invalid = |why: String| Refusal::InvalidRequest(why);
@@ -201,11 +242,24 @@ pub fn check(request: Request, options: &Options, config: &GatewayConfig) -> Res
             config.max_request_bytes
         )));
     }
+    check_upload(request.upload.as_ref(), config)?;
     let headers = check_headers(request.headers, config)?;
-    Ok(Checked { method, url, headers, body: request.body, timeout: request.timeout })
+    let Request { body, upload, connect, timeout, .. } = request;
+    Ok(Checked { method, url, headers, body, upload, connect, timeout })
 }
 
-fn check_identity(identity: &Identity) -> Result<(), Refusal> {
+/// A body of known size is refused before anything is sent; one of unknown size is cut on its way.
+fn check_upload(upload: Option<&Upload>, config: &GatewayConfig) -> Result<(), Refusal> {
+    match upload.and_then(|upload| upload.length) {
+        Some(length) if length > config.max_streamed_request_bytes => Err(Refusal::InvalidRequest(format!(
+            "the body has {length} bytes, the limit (gateway.max_streamed_request_bytes) is {}",
+            config.max_streamed_request_bytes
+        ))),
+        _ => Ok(()),
+    }
+}
+
+pub fn check_identity(identity: &Identity) -> Result<(), Refusal> {
     let checked = match identity {
         Identity::Positional => Ok(()),
         Identity::Named(name) => key::check_name(name),
@@ -227,7 +281,10 @@ fn check_headers(headers: Vec<(String, Vec<u8>)>, config: &GatewayConfig) -> Res
         let shown = name.escape_debug().to_string();
         let invalid = |why: &str| Refusal::InvalidRequest(format!("header `{shown}`: {why}"));
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("this is not a header name"))?;
-        if HOST_HEADERS.contains(&name.as_str()) {
+        if reserved::is_reserved(name.as_str()) {
+            return Err(reserved::refused(name.as_str()));
+        }
+        if is_host_header(name.as_str()) {
             return Err(invalid("it belongs to the host; leave it out"));
         }
         let value =

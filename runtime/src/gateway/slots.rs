@@ -5,6 +5,13 @@
 
 use std::collections::HashMap;
 
+use crate::key::EffectId;
+
+/// The place that a call without a name is counted at.
+pub fn place(method: &str, url_without_query: &str) -> String {
+    format!("{method} {url_without_query}")
+}
+
 /// Why a call at a slot cannot be told from the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ambiguous {
@@ -19,6 +26,8 @@ pub enum Ambiguous {
 pub enum End {
     /// The final answer was handed whole to the guest.
     Handed,
+    /// The final answer is there, and the guest may never look at it.
+    Answered,
     /// Surely nothing was applied.
     Released,
     /// Anything else.
@@ -29,6 +38,7 @@ pub enum End {
 struct Slot {
     ordinal: u32,
     digest: [u8; 32],
+    effect: Option<EffectId>,
     /// None while a call is under way.
     end: Option<End>,
 }
@@ -46,20 +56,29 @@ impl Slots {
                 let same = last.digest == digest;
                 match last.end {
                     None => return Err(Ambiguous::Overlapping),
-                    Some(End::Open) if !same => return Err(Ambiguous::Different),
+                    Some(End::Open | End::Answered) if !same => return Err(Ambiguous::Different),
                     Some(End::Handed) => last.ordinal + 1,
                     Some(End::Released) if !same => last.ordinal + 1,
-                    Some(End::Released | End::Open) => last.ordinal,
+                    Some(End::Released | End::Open | End::Answered) => last.ordinal,
                 }
             }
         };
-        self.0.insert(slot.to_owned(), Slot { ordinal, digest, end: None });
+        self.0.insert(slot.to_owned(), Slot { ordinal, digest, effect: None, end: None });
         Ok(ordinal)
     }
 
-    pub fn end(&mut self, slot: &str, end: End) {
+    pub fn end(&mut self, slot: &str, end: End, effect: Option<EffectId>) {
         if let Some(slot) = self.0.get_mut(slot) {
-            slot.end = Some(end);
+            (slot.end, slot.effect) = (Some(end), effect);
+        }
+    }
+
+    /// The guest has the answer of this effect in its hands now.
+    pub fn hand(&mut self, effect: EffectId) {
+        for slot in self.0.values_mut() {
+            if slot.effect == Some(effect) && slot.end == Some(End::Answered) {
+                slot.end = Some(End::Handed);
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::egress::Target;
+use super::upload::{Broken, Upload};
 use crate::clock::Clock;
 
 /// A request with everything in it, ready for the wire.
@@ -29,7 +31,14 @@ pub struct Outgoing {
     pub method: Method,
     pub url: Url,
     pub headers: HeaderMap,
-    pub body: Bytes,
+    pub body: Payload,
+}
+
+/// What is sent after the headers.
+pub enum Payload {
+    Buffered(Bytes),
+    /// Read once: a request with it can be sent once.
+    Streamed(Upload),
 }
 
 /// The bounds of one send.
@@ -83,6 +92,7 @@ impl Sent {
 pub struct Transport {
     clock: Arc<dyn Clock>,
     tls: Arc<ClientConfig>,
+    roots: Arc<RootCertStore>,
 }
 
 impl Transport {
@@ -90,14 +100,22 @@ impl Transport {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let roots = Arc::new(roots);
         let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
         let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         // ring supports both of rustls's default versions.
         #[allow(clippy::expect_used, reason = "a fixed choice of library parts, the same at every start")]
-        let mut tls =
-            versions.expect("ring supports TLS 1.2 and 1.3").with_root_certificates(roots).with_no_client_auth();
+        let mut tls = versions
+            .expect("ring supports TLS 1.2 and 1.3")
+            .with_root_certificates(roots.clone())
+            .with_no_client_auth();
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Self { clock, tls: Arc::new(tls) }
+        Self { clock, tls: Arc::new(tls), roots }
+    }
+
+    /// The platform's certificate authorities.
+    pub fn roots(&self) -> Arc<RootCertStore> {
+        self.roots.clone()
     }
 
     /// Sends once. Never fails: every way it can go is a [`Sent`].
@@ -189,14 +207,17 @@ impl Drop for AbortOnDrop {
 
 /// hyper's own message names no address and no part of the request, unlike those of higher layers.
 fn plain(error: hyper::Error) -> String {
-    if error.is_incomplete_message() || error.is_canceled() {
+    let broken = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Broken>());
+    if let Some(broken) = broken {
+        broken.to_string()
+    } else if error.is_incomplete_message() || error.is_canceled() {
         "the connection was closed before an answer came".to_owned()
     } else {
         format!("the exchange failed: {error}")
     }
 }
 
-fn on_the_wire(outgoing: Outgoing) -> Result<http::Request<Full<Bytes>>, String> {
+fn on_the_wire(outgoing: Outgoing) -> Result<http::Request<UnsyncBoxBody<Bytes, Broken>>, String> {
     let Outgoing { method, url, mut headers, body } = outgoing;
     let path = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
@@ -210,7 +231,11 @@ fn on_the_wire(outgoing: Outgoing) -> Result<http::Request<Full<Bytes>>, String>
     let host = http::HeaderValue::from_str(&authority).map_err(|_| "the host is no header value".to_owned())?;
     headers.insert(http::header::HOST, host);
     headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
-    let mut request = http::Request::builder().method(method).uri(path).body(Full::new(body)).map_err(invalid)?;
+    let body = match body {
+        Payload::Buffered(bytes) => Full::new(bytes).map_err(|never| match never {}).boxed_unsync(),
+        Payload::Streamed(upload) => upload.take().map_err(|broken| broken.to_string())?.boxed_unsync(),
+    };
+    let mut request = http::Request::builder().method(method).uri(path).body(body).map_err(invalid)?;
     *request.headers_mut() = headers;
     Ok(request)
 }
@@ -253,14 +278,14 @@ const OPEN: u8 = 0;
 const BEGUN: u8 = 1;
 const FORBIDDEN: u8 = 2;
 
-/// Whether the request's first byte may be, or may have been, written. Decided once: whoever gives a send up and whoever
+/// Whether the request's first byte may be, or may have been, written, or a file put in place. Decided once: whoever gives a send up and whoever
 /// writes run on different threads, and both must know the same.
-#[derive(Clone, Default)]
-struct FirstByte(Arc<AtomicU8>);
+#[derive(Clone, Debug, Default)]
+pub struct FirstByte(Arc<AtomicU8>);
 
 impl FirstByte {
     /// Before every write: false when none may begin any more.
-    fn begin(&self) -> bool {
+    pub fn begin(&self) -> bool {
         let was = self.0.compare_exchange(OPEN, BEGUN, Ordering::AcqRel, Ordering::Acquire);
         matches!(was, Ok(_) | Err(BEGUN))
     }
@@ -270,7 +295,7 @@ impl FirstByte {
     }
 
     /// True when nothing was written, and then nothing will be.
-    fn forbid(&self) -> bool {
+    pub fn forbid(&self) -> bool {
         let was = self.0.compare_exchange(OPEN, FORBIDDEN, Ordering::AcqRel, Ordering::Acquire);
         matches!(was, Ok(_) | Err(FORBIDDEN))
     }

@@ -7,8 +7,9 @@ use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
-use super::bindings::{self, ActivityPre};
+use super::bindings::ActivityPre;
 use super::guest::Guest;
+use super::link;
 use crate::config::HostConfig;
 
 /// Core instances, memories and tables that one component may have. An adapter or a libc adds some to the guest's own.
@@ -50,8 +51,7 @@ impl Engine {
     pub fn new(config: HostConfig) -> wasmtime::Result<Arc<Self>> {
         let wasmtime = wasmtime::Engine::new(&engine_config(&config))?;
         let mut linker = Linker::new(&wasmtime);
-        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-        bindings::Activity::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |guest| guest)?;
+        link::imports(&mut linker)?;
         let ticking = Arc::new(AtomicBool::new(true));
         tick(wasmtime.weak(), ticking.clone(), config.epoch_ms);
         let instances = Arc::new(Semaphore::new(config.max_instances as usize));

@@ -50,12 +50,15 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
     let Execution { attempt, info, export, input, memory_bytes, deadline, random_seed } = execution;
     let run = Some((attempt.clone(), info));
     let mut store = new_store(engine, Setting { memory_bytes, deadline, random_seed, run });
+    let stops = store.data().stops();
     let result = {
         let mut call = std::pin::pin!(async {
             let instance = module.pre.instantiate_async(&mut store).await?;
             instance.deedbox_activity_activities().call_run(&mut store, &export, &input).await
         });
         tokio::select! {
+            biased;
+            stop = stops.come() => Err(outcome::stopped(stop)),
             result = &mut call => Ok(result),
             () = tokio::time::sleep_until(deadline) => Err(timed_out()),
             () = attempt.stopped() => {

@@ -7,11 +7,14 @@ use rand_chacha::ChaCha20Rng;
 use tokio::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::limits::Limiter;
 use super::stdio::Capture;
+use super::wasi_http::{Outbound, Stops};
 use crate::config::HostConfig;
 use crate::gateway::Attempt;
+use crate::key::EffectId;
 
 /// Resources that one instance may hold at once; beyond it the attempt traps.
 const MAX_RESOURCES: usize = 10_000;
@@ -41,6 +44,10 @@ pub struct Guest {
     pub stdout: Capture,
     pub stderr: Capture,
     pub max_checkpoint_bytes: usize,
+    /// The guest has been told that there are no sockets.
+    pub sockets_denied: bool,
+    http: WasiHttpCtx,
+    outbound: Outbound,
 }
 
 /// What differs from instance to instance.
@@ -61,6 +68,8 @@ impl Guest {
         if let Some(seed) = setting.random_seed {
             stable_random(&mut wasi, seed);
         }
+        let attempt = setting.run.as_ref().map(|(attempt, _)| attempt.clone());
+        let outbound = Outbound { attempt, stops: Stops::default(), stderr: stderr.clone() };
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_RESOURCES);
         Self {
@@ -72,6 +81,21 @@ impl Guest {
             stdout,
             stderr,
             max_checkpoint_bytes: config.max_checkpoint_bytes,
+            sockets_denied: false,
+            http: WasiHttpCtx::new(),
+            outbound,
+        }
+    }
+
+    /// Where calls over `wasi:http` say that the attempt must end.
+    pub fn stops(&self) -> Stops {
+        self.outbound.stops.clone()
+    }
+
+    /// The guest has taken an answer over `wasi:http`.
+    pub fn handed(&self, effect: Option<EffectId>) {
+        if let (Some((attempt, _)), Some(effect)) = (&self.run, effect) {
+            attempt.hand(effect);
         }
     }
 
@@ -100,5 +124,11 @@ fn stable_random(wasi: &mut WasiCtxBuilder, seed: [u8; 32]) {
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for Guest {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.outbound }
     }
 }

@@ -29,6 +29,8 @@ fn request_in(request: wit::Request) -> Request {
         url: request.url,
         headers: request.headers,
         body: Bytes::from(request.body),
+        upload: None,
+        connect: None,
         timeout: request.timeout_ms.map(|timeout| ms(u64::from(timeout))),
     }
 }

@@ -12,9 +12,12 @@ mod guest;
 mod http;
 mod idempotency;
 mod limits;
+mod link;
 mod messaging;
 mod outcome;
+mod sockets;
 mod stdio;
+mod wasi_http;
 
 pub use bindings::{is_known, known_in_words};
 pub use describe::{Descriptor, describe};
@@ -22,4 +25,5 @@ pub use engine::{Engine, Module};
 pub use execute::{Ended, Execution, execute};
 pub use guest::RunInfo;
 pub use outcome::{Failure, FailureKind, Outcome};
+pub use sockets::warnings;
 pub use stdio::Captured;

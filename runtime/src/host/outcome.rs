@@ -100,12 +100,19 @@ fn failure_in(failure: wit::Failure) -> Failure {
     }
 }
 
+/// The outcome of an attempt that a call had to end.
+pub fn stopped(stop: Stop) -> Outcome {
+    match stop {
+        Stop::Suspended(effect) => Outcome::Suspended(effect),
+        Stop::LeaseOver => Outcome::Stopped,
+        Stop::Ledger(error) => Outcome::of_store(&error),
+    }
+}
+
 /// Reads an error that came out of wasmtime. `denied`: the guest was refused memory before.
 pub fn ended(error: wasmtime::Error, denied: bool, stderr: &str) -> Outcome {
     let error = match error.downcast::<Stop>() {
-        Ok(Stop::Suspended(effect)) => return Outcome::Suspended(effect),
-        Ok(Stop::LeaseOver) => return Outcome::Stopped,
-        Ok(Stop::Ledger(error)) => return Outcome::of_store(&error),
+        Ok(stop) => return stopped(stop),
         Err(error) => error,
     };
     let code = match error.downcast_ref::<Trap>() {

@@ -43,6 +43,11 @@ impl Capture {
         std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// A line of the host's own, for whoever reads the log.
+    pub fn say(&self, line: &str) {
+        self.append(format!("{line}\n").as_bytes());
+    }
+
     fn append(&self, bytes: &[u8]) {
         let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
         let room = self.cap.saturating_sub(captured.bytes.len());

@@ -53,7 +53,7 @@ struct Ask {
 #[data]
 #[derive(Default)]
 #[serde(rename_all = "kebab-case")]
-enum Identity {
+pub enum Identity {
     #[default]
     Positional,
     Named(String),
@@ -62,7 +62,7 @@ enum Identity {
 
 #[data]
 #[serde(rename_all = "kebab-case")]
-enum Choice {
+pub enum Choice {
     ProviderDefault,
     Ask,
     AtMostOnce,
@@ -161,7 +161,7 @@ fn request<'a>(ctx: &'a Context, call: &Call) -> Result<RequestBuilder<'a>, Fail
     })
 }
 
-fn on_unknown(choice: &Choice) -> OnUnknown {
+pub fn on_unknown(choice: &Choice) -> OnUnknown {
     match choice {
         Choice::ProviderDefault => OnUnknown::ProviderDefault,
         Choice::Ask => OnUnknown::Ask,
@@ -179,7 +179,7 @@ fn lookup(ctx: &Context, ask: &Ask) -> Result<Lookup, Failure> {
     Ok(Lookup::get(fill_in(ctx, &ask.url)?, found, absent).settle(Duration::from_millis(ask.settle_ms)))
 }
 
-fn fill_in(ctx: &Context, text: &str) -> Result<String, Failure> {
+pub fn fill_in(ctx: &Context, text: &str) -> Result<String, Failure> {
     let mut text = text
         .replace("{run-key}", ctx.idempotency_key().as_str())
         .replace("{attempt}", &ctx.run().attempt().to_string());
@@ -221,7 +221,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn source(source: Source) -> &'static str {
+pub fn source(source: Source) -> &'static str {
     match source {
         Source::Sent => "sent",
         Source::Replayed => "replayed",

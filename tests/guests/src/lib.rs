@@ -6,8 +6,10 @@
 mod activities;
 mod checkpoint;
 mod context;
+mod files;
 mod http;
 mod idempotency;
 mod limits;
+mod messaging;
 mod then;
 mod wasi;

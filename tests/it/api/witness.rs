@@ -1,12 +1,16 @@
 //! `GET /runs/{runId}/effects`, by the schema of the OpenWOP profile.
 
-use deedbox_books::Behaviour;
+use std::time::Duration;
+
+use deedbox::config::DirectoryConfig;
+use deedbox_books::{Behaviour, Options};
 use jsonschema::{Registry, Validator};
 use serde_json::{Value, json};
 
 use super::client::Answer;
 use super::{Api, no_run};
-use crate::harness::logs;
+use crate::harness::nats::Nats;
+use crate::harness::{World, config, logs};
 
 const CREDENTIAL: &str = "sk_canary_4242";
 const BODY: &str = "canary-body-77";
@@ -200,4 +204,33 @@ async fn a_runs_id_is_taken_in_both_projections_and_belongs_to_its_tenant() {
     assert!(foreign.iter().all(|body| *body == foreign[0]), "{foreign:?}");
     other.get(&format!("/runs/other~2F{run}/effects")).await.refused(404, "not_found");
     api.nobody().get(&format!("/runs/acme~2F{run}/effects")).await.refused(401, "unauthenticated");
+}
+
+/// R-L24: what is not HTTP is witnessed like all else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_and_a_file_are_witnessed_with_their_keys_and_without_their_content() {
+    let exports = tempfile::tempdir().unwrap();
+    let mut settings = config();
+    let granted = DirectoryConfig { path: exports.path().to_owned(), tenants: Vec::new() };
+    settings.files.directories.insert("exports".to_owned(), granted);
+    let world = World::with(Options { keyless: false, convention: None }, settings.clone()).await;
+    let api = Api::with(world, settings).await;
+    let server = Nats::start().await;
+    server.stream("ORDERS", Duration::from_secs(120)).await;
+    let policy = json!({ "messaging": { "server": server.url() }, "files": { "allow": ["exports"] } });
+    api.deploy("publish", policy.clone()).await;
+    api.deploy("write-files", policy).await;
+    let message = json!({ "subject": "orders.paid", "payload": BODY, "headers": [["x-canary", HEADER]] });
+    let published = api.start("publish", json!({ "messages": [message] })).await;
+    let written = api.start("write-files", json!({ "files": [{ "path": "exports/a.csv", "text": BODY }] })).await;
+    api.work().await;
+    let message = witness(&api, &published).await;
+    assert_eq!((states(&message), &message[0]["nodeId"]), (vec!["completed"], &json!("publish")));
+    assert_eq!(message[0]["providerKey"].as_str(), server.kept("ORDERS").await[0].id.as_deref());
+    let file = witness(&api, &written).await;
+    assert_eq!((states(&file), &file[0]["keying"]), (vec!["completed"], &json!("activity-recipe")));
+    assert!(file[0]["providerKey"].as_str().is_some_and(|key| !key.is_empty()));
+    let ledger = api.acme.get("/v1/effects").await.text;
+    assert!(ledger.contains("file:///exports/a.csv") && ledger.contains("/orders.paid"), "{ledger}");
+    assert!([BODY, HEADER].iter().all(|canary| !ledger.contains(canary)), "{ledger}");
 }

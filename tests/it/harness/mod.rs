@@ -5,9 +5,11 @@ pub mod cell;
 mod database;
 pub mod freeze;
 pub mod logs;
+pub mod nats;
 pub mod process;
 pub mod ps;
 pub mod raw;
+pub mod severed;
 pub mod shared;
 pub mod world;
 

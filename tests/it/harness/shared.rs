@@ -30,7 +30,9 @@ pub async fn compile_guests_once(database: &Database) {
         .get_or_init(|| async {
             let node = node(database, "compiler", config(), deedbox::probe::none());
             store::tenant::create(node.store(), "compiler").await.unwrap();
-            for name in ["charge_once.wasm", "deedbox_test_guests.wasm", "hazards.wasm"] {
+            for name in
+                ["charge_once.wasm", "deedbox_test_guests.wasm", "deedbox_test_guests_wasi_http.wasm", "hazards.wasm"]
+            {
                 node.registry().upload("compiler", component(name).into()).await.unwrap();
             }
         })

@@ -16,11 +16,11 @@ struct Rule {
 
 const RUNTIME: &str = "runtime/src/";
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     Rule { what: "the database", names: &["sqlx"], scope: RUNTIME, homes: &["runtime/src/store/"] },
     Rule {
         what: "the engine",
-        names: &["wasmtime", "wasmtime_wasi"],
+        names: &["wasmtime", "wasmtime_wasi", "wasmtime_wasi_http"],
         scope: RUNTIME,
         homes: &["runtime/src/host/", "runtime/src/registry/"],
     },
@@ -39,13 +39,26 @@ const RULES: [Rule; 10] = [
             "UnixStream",
             "lookup_host",
             "reqwest",
+            "async_nats",
         ],
         scope: RUNTIME,
         homes: &["runtime/src/gateway/"],
     },
     Rule { what: "listening", names: &["TcpListener", "UnixListener"], scope: RUNTIME, homes: &["runtime/src/api/"] },
-    Rule { what: "a confined folder", names: &["cap_std"], scope: RUNTIME, homes: &["runtime/src/registry/"] },
+    Rule {
+        what: "a confined folder",
+        names: &["cap_std"],
+        scope: RUNTIME,
+        homes: &["runtime/src/registry/", "runtime/src/gateway/files/"],
+    },
     Rule { what: "an open file system", names: &["std::fs", "tokio::fs"], scope: "runtime/src/registry/", homes: &[] },
+    // Guests choose the paths there.
+    Rule {
+        what: "an open file system",
+        names: &["std::fs", "tokio::fs"],
+        scope: "runtime/src/gateway/files/",
+        homes: &[],
+    },
     Rule { what: "unsafe", names: &["unsafe"], scope: "", homes: &[] },
     Rule {
         what: "the environment",

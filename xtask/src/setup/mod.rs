@@ -5,9 +5,12 @@
 
 mod apt;
 mod debian;
+mod nats;
 mod postgres;
 mod wasm;
 mod wasm_std;
+
+use std::path::PathBuf;
 
 use anyhow::Result;
 
@@ -23,6 +26,11 @@ pub struct Tools {
 
 pub fn all(settings: &Settings) -> Result<Tools> {
     Ok(Tools { compiler: wasm_only(settings)?, postgres: postgres_only(settings)? })
+}
+
+/// The program of the NATS server, which only tests need.
+pub fn nats_only(settings: &Settings) -> Result<PathBuf> {
+    report::step(nats::STEP, || nats::ensure(settings))
 }
 
 pub fn wasm_only(settings: &Settings) -> Result<Compiler> {

@@ -5,6 +5,7 @@
 
 mod answer;
 mod keys;
+mod outbox;
 mod sent;
 
 use std::cell::{Cell, RefCell};
@@ -15,15 +16,18 @@ use std::time::Duration;
 
 pub use answer::Answer;
 pub use keys::ConfigError;
+pub use outbox::{SentMessage, WrittenFile};
 pub use sent::Sent;
 
 use crate::bindings::deedbox::activity::checkpoint::CheckpointError;
 use crate::bindings::deedbox::activity::context::RunInfo;
-use crate::bindings::deedbox::activity::http::{Error, Options, Request, Response};
+use crate::bindings::deedbox::activity::http::{Error, Identity, Options, Request, Response};
 use crate::bindings::deedbox::activity::idempotency::KeyError;
+use crate::bindings::deedbox::activity::{files as files_wit, messaging as messaging_wit};
 use crate::host::Host;
-use crate::{Context, Failure, activity, http};
+use crate::{Context, Failure, activity, files, http, messaging};
 use keys::Keys;
+use outbox::Outbox;
 
 const MAX_STATE_BYTES: usize = 64 * 1024;
 const TENANT: &str = "test";
@@ -49,6 +53,7 @@ impl FakeContext {
             cancelled: Cell::new(false),
             script: RefCell::default(),
             sent: RefCell::default(),
+            outbox: Outbox::default(),
             state: RefCell::default(),
         });
         Ok(Self { context: Context::new(fake.clone()), fake })
@@ -62,6 +67,26 @@ impl FakeContext {
     /// Every request so far, in order.
     pub fn sent(&self) -> Vec<Sent> {
         self.fake.sent.borrow().clone()
+    }
+
+    /// Every message so far, in order. Each is kept by the stream `TEST` unless it is refused.
+    pub fn sent_messages(&self) -> Vec<SentMessage> {
+        self.fake.outbox.messages.borrow().clone()
+    }
+
+    /// The next message that is not refused yet fails with this error.
+    pub fn refuse_message(&self, error: messaging::Error) {
+        self.fake.outbox.message_errors.borrow_mut().push_back(error);
+    }
+
+    /// Every file so far, in order.
+    pub fn written_files(&self) -> Vec<WrittenFile> {
+        self.fake.outbox.files.borrow().clone()
+    }
+
+    /// The next write that is not refused yet fails with this error.
+    pub fn refuse_write(&self, error: files::Error) {
+        self.fake.outbox.file_errors.borrow_mut().push_back(error);
     }
 
     /// Makes this the attempt of that number, with the saved state of the attempts before.
@@ -108,6 +133,7 @@ struct Fake {
     cancelled: Cell<bool>,
     script: RefCell<VecDeque<Result<Response, Error>>>,
     sent: RefCell<Vec<Sent>>,
+    outbox: Outbox,
     state: RefCell<Option<Vec<u8>>>,
 }
 
@@ -134,6 +160,25 @@ impl Host for Fake {
         answer.unwrap_or_else(|| {
             panic!("no answer for {} {}: add one with FakeContext::answer", request.method, request.url)
         })
+    }
+
+    fn publish(
+        &self,
+        subject: &str,
+        payload: &[u8],
+        options: &messaging_wit::Options,
+    ) -> Result<messaging::Published, messaging_wit::Error> {
+        self.outbox.publish(subject, payload, options)
+    }
+
+    fn write(&self, path: &str, bytes: &[u8], identity: &Identity) -> Result<files::Written, files_wit::Error> {
+        self.outbox.write(path, bytes, identity)
+    }
+
+    fn append(&self, _path: &str, _bytes: &[u8]) -> Result<(), files_wit::Error> {
+        let why = "an append that is made twice writes twice: write a file of its own for each run, for example one named \
+                   by `idempotency-key`";
+        Err(files_wit::Error::Denied(why.to_owned()))
     }
 
     fn save(&self, state: &[u8]) -> Result<(), CheckpointError> {

@@ -140,6 +140,16 @@ impl Operation {
         (fits && !self.excepted(asked)).then_some(captures)
     }
 
+    /// Only the body could tell whether the request is this operation.
+    pub fn hangs_on_body(&self, asked: Asked<'_>) -> bool {
+        let asks_body = self.graphql.is_some() || !self.json.is_empty() || !self.form.is_empty();
+        let rest_fits = self.path_captures(asked.url.path()).is_some()
+            && self.method_fits(asked.method)
+            && self.headers_fit(asked)
+            && !self.excepted(asked);
+        asks_body && rest_fits
+    }
+
     fn path_captures(&self, path: &str) -> Option<BTreeMap<String, String>> {
         if self.paths.is_empty() {
             return Some(BTreeMap::new());

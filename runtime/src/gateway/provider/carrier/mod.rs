@@ -72,6 +72,14 @@ impl Carrier {
         }
     }
 
+    /// It reads or changes the body.
+    pub fn needs_body(&self) -> bool {
+        match self {
+            Self::Json(_) | Self::Form(_) | Self::GraphqlDirective { .. } | Self::GraphqlVariable(_) => true,
+            Self::Header(_) | Self::Query(_) | Self::Path(_) => false,
+        }
+    }
+
     /// The value that the request carries there already: a text's content, anything else as it is written. `None` only
     /// when nothing is there, or when the request is not of the form that this carrier needs.
     pub fn read(&self, url: &Url, headers: &HeaderMap, body: &[u8]) -> Option<String> {
