@@ -3,7 +3,7 @@
 use deedbox_books::Behaviour;
 use serde_json::json;
 
-use super::{SOON, arrivals, deploy, effects, fetched, fetched_twice, post, world};
+use super::{SOON, arrivals, deploy, effects, fetched, fetched_twice, post, with, world};
 use crate::harness::{TENANT, claimed};
 
 /// R-E04, R-L02.
@@ -28,7 +28,7 @@ async fn it_carries_the_wire_key_and_the_credential_and_says_where_its_answer_is
     world.node.gateway().vault().put(TENANT, "key", "sk_test_4242").await.unwrap();
     deploy(&world, "stripe", json!({ "credentials": { "stripe": { "secret": "key" } } })).await;
     let own = json!([["authorization", "Bearer guest"], ["idempotency-key", "made-up"], ["te", "trailers"]]);
-    let (run, output) = fetched(&world, &[super::with(post(&world.charges()), json!({ "headers": own }))]).await;
+    let (run, output) = fetched(&world, &[with(post(&world.charges()), json!({ "headers": own }))]).await;
     assert_eq!(output[0]["status"], 201, "{output}");
     let [effect] = effects(&world, run).await.try_into().unwrap();
     let [arrival] = arrivals(&world).await.try_into().unwrap();
@@ -71,13 +71,13 @@ async fn a_second_attempt_gets_the_recorded_answer_and_sends_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attempt_that_is_cut_off_is_followed_by_one_under_the_same_key() {
     let world = world(|_| {}).await;
-    deploy(&world, "stripe", json!({ "start_to_close": "1s", "retry": { "max_attempts": 3 } })).await;
+    deploy(&world, "stripe", json!({ "timeouts": { "start_to_close": "1s" } })).await;
     world.script(&[Behaviour::HoldAfterApply]).await;
-    let (run, output) = fetched(&world, &[post(&world.charges())]).await;
+    // The provider may be busy with the first send still when the second comes.
+    let (run, output) = fetched(&world, &[with(post(&world.charges()), json!({ "retries": 1_000 }))]).await;
     assert_eq!(output[0]["status"], 201, "{output}");
     let keys: Vec<_> = arrivals(&world).await.into_iter().map(|arrival| arrival.key).collect();
-    assert_eq!(keys.len(), 2);
-    assert_eq!(keys[0], keys[1]);
+    assert!(keys.len() >= 2 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
     assert_eq!(world.books.applied().await.unwrap().len(), 1);
     assert_eq!(world.outcomes(run).await, ["timed-out", "completed"]);
 }

@@ -78,7 +78,7 @@ async fn a_body_above_the_limit_is_refused_where_its_size_is_told_and_else_cut()
     let (run, output) = fetched(&cut, &[upload(&cut, "a", false)]).await;
     assert!(output[0]["error"].is_string(), "{output}");
     assert!(arrivals(&cut).await.is_empty(), "no whole request came");
-    assert_eq!(effects(&cut, run).await[0].state, "claimed", "unknown, and safe to send again under its key");
+    assert_eq!(effects(&cut, run).await[0].state, "escaped", "unknown when the run ended");
     assert_eq!(streamed(&cut, run).await, [(true, None)]);
 }
 
