@@ -69,7 +69,9 @@ fn every_line_that_is_asked_for_is_named_by_a_test_or_accounted_for() {
         named.extend(coverage::named(&std::fs::read_to_string(root().join(&path)).unwrap_or_default()));
     }
     let rows = std::fs::read_to_string(root().join("docs/coverage.md")).unwrap();
-    let accounted = coverage::named(&rows);
+    // What a row's reason names is named by tests.
+    let lines: Vec<&str> = rows.lines().filter_map(|row| row.split('|').nth(1)).collect();
+    let accounted = coverage::named(&lines.join("\n"));
     let missing: Vec<_> = coverage::asked().difference(&named).filter(|id| !accounted.contains(*id)).cloned().collect();
     assert!(missing.is_empty(), "name them in a test or say why not in docs/coverage.md: {missing:?}");
     let twice: Vec<_> = accounted.intersection(&named).collect();

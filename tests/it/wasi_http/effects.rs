@@ -26,7 +26,7 @@ async fn it_is_claimed_before_the_provider_receives_anything() {
 async fn it_carries_the_wire_key_and_the_credential_and_says_where_its_answer_is_from() {
     let world = world(|_| {}).await;
     world.node.gateway().vault().put(TENANT, "key", "sk_test_4242").await.unwrap();
-    deploy(&world, "stripe", json!({ "credentials": { "stripe": { "secret": "key" } } })).await;
+    deploy(&world, "stripe", json!({ "credentials": { "stripe": { "secret": "key", "account": "main" } } })).await;
     let own = json!([["authorization", "Bearer guest"], ["idempotency-key", "made-up"], ["te", "trailers"]]);
     let (run, output) = fetched(&world, &[with(post(&world.charges()), json!({ "headers": own }))]).await;
     assert_eq!(output[0]["status"], 201, "{output}");

@@ -146,7 +146,8 @@ fn below(dir: &Dir, name: &str) -> std::io::Result<Dir> {
 }
 
 fn sync(dir: &Dir) -> std::io::Result<()> {
-    dir.try_clone()?.into_std_file().sync_all()
+    // The directory's own handle is for finding names only: the system refuses to sync it.
+    dir.open(".")?.sync_all()
 }
 
 /// A file that is whole on the disk under its temporary name. Goes away unless it is put in place.
