@@ -5,4 +5,5 @@ mod curl;
 mod demo;
 mod fleet;
 pub mod program;
+mod questions;
 mod up;
