@@ -22,7 +22,7 @@ alter table effects
   add constraint effects_body_digest check (octet_length(body_digest) = 32);
 
 create index effects_look_at on effects (look_at) where state = 'escaped' and look_at is not null;
-create index effects_digest on effects (tenant, provider, digest);
+create index effects_looked_up on effects (tenant, provider, first_sent_at) where lookup is not null;
 create index runs_ended on runs (ended_at) where ended_at is not null;
 
 -- Who settled an open question, when, and why. Rows are only ever added: they outlive the effect.

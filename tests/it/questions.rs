@@ -137,7 +137,10 @@ async fn a_look_up_by_shared_fields_is_not_believed_when_two_effects_have_them()
     let first = world.start("send", json!({ "calls": [call] })).await;
     world.work().await;
     assert_eq!(world.output(first).await[0]["source"], "looked-up", "one message, one effect");
-    let second = world.start("send", json!({ "calls": [call] })).await;
+    // Another request, but the look-up asks in the same words.
+    let mut other = call.clone();
+    other["body"] = json!("To=%2B1555&From=%2B1666&Body=hello&StatusCallback=https%3A%2F%2Fx.test%2F2");
+    let second = world.start("send", json!({ "calls": [other] })).await;
     world.work().await;
     assert_eq!(world.run(second).await.state, "waiting", "whose message it is cannot be told");
 }

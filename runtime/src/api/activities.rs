@@ -12,7 +12,7 @@ use super::extract::{Json, Path, raw};
 use super::page::Page;
 use super::time::Time;
 use super::{modules, name};
-use crate::gateway::provider::Profiles;
+use crate::gateway::provider::{Profiles, UNLISTED};
 use crate::policy::Policy;
 use crate::store::{self, activity};
 
@@ -101,7 +101,7 @@ async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<String> {
     if !json.starts_with('{') {
         return Err(Problem::validation("policy: must be a JSON object"));
     }
-    let policy = Policy::parse(json).map_err(Problem::validation)?;
+    let mut policy = Policy::parse(json).map_err(Problem::validation)?;
     let most = api.config.host.max_memory_bytes;
     if policy.limits.memory_bytes.is_some_and(|bytes| bytes == 0 || bytes > most) {
         return Err(Problem::validation(format!("policy.limits.memory_bytes: must be 1 to {most} on this host")));
@@ -110,12 +110,25 @@ async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<String> {
     for profile in policy.providers.values() {
         check_provider(api, &own, "policy.providers", profile)?;
     }
+    name_providers(api, &own, &mut policy);
     for (profile, credential) in &policy.credentials {
         check_provider(api, &own, "policy.credentials", profile)?;
         name::check(&format!("policy.credentials.{profile}.secret"), &credential.secret)?;
         name::check(&format!("policy.credentials.{profile}.account"), &credential.account)?;
     }
     serde_json::to_string(&policy).map_err(|e| Problem::internal(format!("a policy cannot be written: {e}")))
+}
+
+/// Settles which profile speaks for every origin. Its name is a part of an effect's identity: a profile that is put later,
+/// or that comes with a newer program, must not give the effects of this version another one.
+fn name_providers(api: &Api, own: &Profiles, policy: &mut Policy) {
+    for origin in &policy.egress.allow {
+        if policy.provider_at(origin).is_none() {
+            let found = own.at(origin).or_else(|| api.gateway.profiles().at(origin));
+            let name = found.map_or(UNLISTED, |profile| profile.name.0.as_str());
+            policy.providers.insert(origin.to_string(), name.to_owned());
+        }
+    }
 }
 
 fn check_provider(api: &Api, own: &Profiles, field: &str, profile: &str) -> Result<()> {

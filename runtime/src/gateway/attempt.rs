@@ -175,6 +175,7 @@ impl Attempt {
     ) -> Result<Response, Error> {
         let own = self.clone();
         self.spawn(async move {
+            let _place = own.take_place()?;
             let gathered = tokio::select! {
                 gathered = body.gather(&own.gateway.config) => gathered,
                 () = own.closing.cancelled() => return Err(Stop::LeaseOver.into()),
@@ -217,7 +218,7 @@ impl Attempt {
         let origin = egress::authorise(&request.url, &self.policy.egress)?;
         let profile = self.caller().profile_at(&origin).await?;
         let lookup = options.lookup.as_ref().map(|lookup| self.checked_lookup(lookup)).transpose()?;
-        let _place = self.take_place()?;
+        let _place = if pending.is_none() { Some(self.take_place()?) } else { None };
         let target = egress::resolve(origin, &self.policy.egress).await?;
         let call = HttpCall::new(request, profile, target, lookup);
         call.check_upload()?;
@@ -264,7 +265,8 @@ impl Attempt {
         if let Some(Pending(Some(turn))) = &pending {
             turn.come().await;
         }
-        let ordinal = lock(&self.slots).begin(&slot, effect.digest).map_err(|why| ambiguous(&slot, why))?;
+        let ordinal =
+            lock(&self.slots).begin(&slot, effect.digest, effect.streamed).map_err(|why| ambiguous(&slot, why))?;
         drop(pending);
         let (result, end) = self.spawn(flow::run(self.clone(), effect, ordinal)).await;
         let end = if may_be_unseen && end == End::Handed { End::Answered } else { end };

@@ -68,6 +68,8 @@ impl Flow<'_> {
     async fn meet(&self, claim: Claim) -> Result<Met, Error> {
         let gateway = &self.attempt.gateway;
         let give_up = gateway.clock.elapsed() + ms(gateway.config.in_flight_wait_ms);
+        // Before the claim: another call of this attempt under the same name must not take it for one that is over.
+        let Some(_opened) = self.open(give_up).await else { return Err(Refusal::InFlight.into()) };
         gateway.probe.reach(Point::BeforeClaim).await;
         loop {
             if self.attempt.is_stopping() {
@@ -125,14 +127,26 @@ impl Flow<'_> {
         }
     }
 
+    /// Waits until no other call of this attempt is at the effect.
+    async fn open(&self, give_up: Duration) -> Option<Opened<'_>> {
+        loop {
+            if let Some(opened) = Opened::new(self.attempt, self.effect_id) {
+                return Some(opened);
+            }
+            if self.attempt.gateway.clock.elapsed() >= give_up || self.attempt.is_stopping() {
+                return None;
+            }
+            tokio::time::sleep(IN_FLIGHT_POLL).await;
+        }
+    }
+
     fn found(&self, known: &Known, claim: &Claim) -> Found {
         let lease = &self.attempt.lease.record;
         let own = known.holder.run_id == lease.run_id && known.holder.token == lease.token;
-        let holder = match (own, lock(&self.attempt.open).contains(&claim.effect_id), known.holder_alive) {
-            (true, false, _) => Holder::Own,
-            (true, true, _) => Holder::Alive,
-            (false, _, true) if known.holder.run_id != lease.run_id => Holder::Alive,
-            (false, ..) => Holder::Gone,
+        let holder = match (own, known.holder_alive) {
+            (true, _) => Holder::Own,
+            (false, true) if known.holder.run_id != lease.run_id => Holder::Alive,
+            (false, _) => Holder::Gone,
         };
         let margin = i64::try_from(self.attempt.gateway.config.max_send_ms).unwrap_or(i64::MAX);
         let key_remembered = known.window_left_ms.is_none_or(|left| left > margin);
@@ -162,7 +176,6 @@ impl Flow<'_> {
 
     async fn send_and_settle(&self, held: Held) -> Result<Met, Error> {
         let gateway = &self.attempt.gateway;
-        let opened = Opened::new(self.attempt, self.effect_id);
         gateway.probe.reach(Point::AfterClaim).await;
         let sending = Sending {
             attempt: self.attempt,
@@ -176,11 +189,10 @@ impl Flow<'_> {
         };
         gateway.probe.reach(Point::AfterResponse).await;
         let verdict = self.verdict(&held, carried.proves_nothing);
-        let carried = whole_or_again(carried, verdict);
+        let carried = self.whole_or_again(carried, &held, verdict);
         let (state, after) = effect::settle(carried.learned, held.earlier_unknown, verdict);
         let settling = Settling { attempt: self.attempt, effect_id: self.effect_id, holder: held.known.holder, state };
         let settled = settling.settle(&carried).await;
-        drop(opened);
         gateway.probe.reach(Point::AfterSettle).await;
         if !settled? {
             return Err(settling.came_late(&carried).await?.into());
@@ -195,11 +207,23 @@ impl Flow<'_> {
         }
     }
 
-    /// What is to be done if the outcome of the send that just ended is unknown.
-    fn verdict(&self, held: &Held, proves_nothing: bool) -> Verdict {
+    /// The status of a cut answer proves that it happened; where it can be had again safely, the whole answer is better.
+    fn whole_or_again(&self, carried: Carried, held: &Held, verdict: Verdict) -> Carried {
+        let cut = matches!(&carried.sent, Sent::Answer { body: super::transport::Body::Cut, .. });
+        let safe = verdict == Verdict::SendAgain && !effect::repeats(held.known.resend, self.key_remembered(held));
+        let again = cut && carried.learned == Learned::Answer && safe;
+        Carried { learned: if again { Learned::Unknown } else { carried.learned }, ..carried }
+    }
+
+    fn key_remembered(&self, held: &Held) -> bool {
         let gateway = &self.attempt.gateway;
         let margin = ms(gateway.config.max_send_ms);
-        let key_remembered = held.key_until.is_none_or(|until| gateway.clock.elapsed() + margin < until);
+        held.key_until.is_none_or(|until| gateway.clock.elapsed() + margin < until)
+    }
+
+    /// What is to be done if the outcome of the send that just ended is unknown.
+    fn verdict(&self, held: &Held, proves_nothing: bool) -> Verdict {
+        let key_remembered = self.key_remembered(held);
         // A person's leave was for the send that just ended.
         let rules = Rules { send_again: false, ..rules(&held.known, key_remembered) };
         let resend = if proves_nothing { Resend::Unsafe } else { rules.resend };
@@ -241,20 +265,13 @@ fn rules(known: &Known, key_remembered: bool) -> Rules {
     }
 }
 
-/// The status of a cut answer proves that it happened; where it can be had again safely, the whole answer is better.
-fn whole_or_again(carried: Carried, verdict: Verdict) -> Carried {
-    let cut = matches!(&carried.sent, Sent::Answer { body: super::transport::Body::Cut, .. });
-    let again = cut && carried.learned == Learned::Answer && verdict == Verdict::SendAgain;
-    Carried { learned: if again { Learned::Unknown } else { carried.learned }, ..carried }
-}
-
-/// Marks an effect as being sent by this attempt, for as long as it lives.
+/// Marks an effect as being at hand in this attempt, for as long as it lives.
 struct Opened<'a>(&'a Attempt, [u8; 32]);
 
 impl<'a> Opened<'a> {
-    fn new(attempt: &'a Attempt, effect_id: EffectId) -> Self {
-        lock(&attempt.open).insert(effect_id.0);
-        Self(attempt, effect_id.0)
+    /// None while another call of the attempt has it.
+    fn new(attempt: &'a Attempt, effect_id: EffectId) -> Option<Self> {
+        lock(&attempt.open).insert(effect_id.0).then(|| Self(attempt, effect_id.0))
     }
 }
 

@@ -164,7 +164,9 @@ impl HttpCall {
 
     fn resend(&self) -> Resend {
         match self.key_rule() {
-            _ if self.request.is_idempotent() || self.request.is_read() => Resend::Idempotent,
+            _ if self.request.is_idempotent() => Resend::Idempotent,
+            // A read that the call names is recorded, and may be made again; one that the profile calls an effect may not.
+            _ if self.request.is_read() && self.operation().and_then(|o| o.effect) != Some(true) => Resend::Idempotent,
             Some(rule) if rule.honoured => Resend::Keyed,
             _ => Resend::Unsafe,
         }
@@ -183,7 +185,10 @@ impl HttpCall {
         };
         let origin = self.request.url.origin().ascii_serialization();
         let of_profile = || {
-            let recipe = self.operation()?.lookup.as_ref()?;
+            let operation = self.operation()?;
+            // With a value of the guest's own the host adds nothing that a look-up could know the effect by.
+            let recipe =
+                operation.lookup.as_ref().filter(|_| !operation.key.as_ref().is_some_and(|key| self.own_stays(key)))?;
             recipe.pin(&origin, &values).inspect_err(|why| tracing::debug!(why, "no look-up for this request")).ok()
         };
         let lookup = self.lookup.clone().or_else(of_profile);

@@ -102,9 +102,10 @@ impl Gateway {
         let in_flight_ms = self.config.max_send_ms.saturating_add(lookup.settle_ms);
         let left_ms = i64::try_from(in_flight_ms).unwrap_or(i64::MAX).saturating_sub(due.open_ms);
         let store = &self.store;
-        let twin = !lookup.exact
-            && resolution::has_twin(store, &due.tenant, &due.provider, &due.digest, &due.effect_id).await?;
-        if twin {
+        // Sealed look-ups cannot be compared: then nobody knows whether there is another.
+        let twin =
+            || async { Ok::<_, Error>(due.lookup_sealed_with.is_some() || resolution::has_twin(store, due).await?) };
+        if !lookup.exact && twin().await? {
             return Ok(Looked::Open);
         }
         let (status, headers, body) = self.ask(due, &lookup).await?;

@@ -48,15 +48,16 @@ struct Slot {
 pub struct Slots(HashMap<String, Slot>);
 
 impl Slots {
-    /// Begins a call and gives its ordinal.
-    pub fn begin(&mut self, slot: &str, digest: [u8; 32]) -> Result<u32, Ambiguous> {
+    /// Begins a call and gives its ordinal. `streamed`: the digest does not cover the body, so that two of them never surely
+    /// are the same call.
+    pub fn begin(&mut self, slot: &str, digest: [u8; 32], streamed: bool) -> Result<u32, Ambiguous> {
         let ordinal = match self.0.get(slot) {
             None => 0,
             Some(last) => {
                 let same = last.digest == digest;
                 match last.end {
                     None => return Err(Ambiguous::Overlapping),
-                    Some(End::Open | End::Answered) if !same => return Err(Ambiguous::Different),
+                    Some(End::Open | End::Answered) if !same || streamed => return Err(Ambiguous::Different),
                     Some(End::Handed) => last.ordinal + 1,
                     Some(End::Released) if !same => last.ordinal + 1,
                     Some(End::Released | End::Open | End::Answered) => last.ordinal,

@@ -25,7 +25,7 @@ const KEEP: Duration = Duration::from_secs(5);
 pub struct Secret(Arc<(Zeroizing<String>, Mask)>);
 
 impl Secret {
-    fn new(value: String) -> Self {
+    pub(super) fn new(value: String) -> Self {
         let mask = Mask::new(&value);
         Self(Arc::new((Zeroizing::new(value), mask)))
     }

@@ -146,7 +146,6 @@ pub struct Due {
     pub effect_id: Vec<u8>,
     pub run_id: Uuid,
     pub provider: String,
-    pub digest: Vec<u8>,
     pub lookup: String,
     pub lookup_sealed_with: Option<String>,
     pub first_sent_at: DateTime<Utc>,
@@ -168,7 +167,7 @@ pub async fn take_due(store: &Store, limit: i64, max_pause_ms: u64) -> Result<Ve
            set looks = e.looks + 1,
                look_at = deedbox_now() + least(1000 * 2.0 ^ least(e.looks, 30), $2) * interval '1 millisecond'
            from picked p where e.tenant = p.tenant and e.effect_id = p.effect_id
-           returning e.tenant, e.effect_id, e.run_id, e.provider, e.digest, e.lookup as "lookup!", e.lookup_sealed_with,
+           returning e.tenant, e.effect_id, e.run_id, e.provider, e.lookup as "lookup!", e.lookup_sealed_with,
                      e.first_sent_at,
                      coalesce((extract(epoch from deedbox_now() - e.settled_at) * 1000)::bigint, 0) as "open_ms!",
                      e.looks"#,
@@ -192,15 +191,19 @@ pub async fn look_again(store: &Store, tenant: &str, effect_id: &[u8], after_ms:
     Ok(())
 }
 
-/// Whether another effect has the same request at the same provider, so that a look-up by its fields may find that one.
-pub async fn has_twin(store: &Store, tenant: &str, provider: &str, digest: &[u8], effect_id: &[u8]) -> Result<bool> {
+/// Whether another effect of about the same time is looked up in the same words, so that a look-up by its fields may find
+/// that one.
+pub async fn has_twin(store: &Store, due: &Due) -> Result<bool> {
     let twin = sqlx::query_scalar!(
         r#"select exists (select from effects
-                          where tenant = $1 and provider = $2 and digest = $3 and effect_id <> $4) as "twin!""#,
-        tenant,
-        provider,
-        digest,
-        effect_id
+                          where tenant = $1 and provider = $2 and lookup = $3 and effect_id <> $4
+                            and first_sent_at between $5::timestamptz - interval '2 days'
+                                and $5::timestamptz + interval '2 days') as "twin!""#,
+        due.tenant,
+        due.provider,
+        due.lookup,
+        due.effect_id,
+        due.first_sent_at
     );
     Ok(twin.fetch_one(&store.pool).await?)
 }

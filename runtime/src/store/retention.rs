@@ -25,14 +25,18 @@ pub async fn sweep(store: &Store, days: u32, limit: i64) -> Result<u64> {
              where e.tenant = made.tenant and e.effect_id = made.effect_id and e.keying = 'activity-recipe'),
            reduced as (
              update effects e
-             set headers = case when e.status is not null then '[]' end, body = null, sealed_with = null, lookup = null,
+             set headers = '[]', body = null, sealed_with = null, lookup = null,
                  look_at = null, lookup_sealed_with = null, swept_at = deedbox_now()
              from made
-             where e.tenant = made.tenant and e.effect_id = made.effect_id and e.keying = 'business-identity'),
+             where e.tenant = made.tenant and e.effect_id = made.effect_id and e.keying = 'business-identity'
+               and e.state = 'completed'
+               and not exists (
+                 select from sends s join runs r on r.tenant = s.tenant and r.run_id = s.run_id
+                 where s.tenant = e.tenant and s.effect_id = e.effect_id
+                   and not exists (select from old where old.tenant = r.tenant and old.run_id = r.run_id))
+             returning e.tenant, e.effect_id),
            unsent as (
-             delete from sends s using old, effects e
-             where s.tenant = old.tenant and s.run_id = old.run_id and e.tenant = s.tenant
-               and e.effect_id = s.effect_id and e.keying = 'business-identity'),
+             delete from sends s using reduced e where s.tenant = e.tenant and s.effect_id = e.effect_id),
            gone as (
              delete from runs r using old where r.tenant = old.tenant and r.run_id = old.run_id returning 1)
            select count(*) as "count!" from gone"#,

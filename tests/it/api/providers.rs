@@ -89,3 +89,20 @@ async fn a_wrong_profile_is_refused_with_its_file_line_and_field() {
     let deployed = api.acme.get("/v1/providers").await;
     assert!(!names(&whole_list(&deployed)).contains(&"acme-pay"), "nothing of it is stored");
 }
+
+/// The profile's name is a part of an effect's identity: one that is put between two attempts must not make a second effect.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_that_is_put_later_does_not_rename_the_effects_of_a_deployment() {
+    let api = Api::idle().await;
+    let policy = json!({ "egress": { "allow": [api.world.origin()] }, "retry": { "initial_interval": "1ms" } });
+    let deployed = api.deploy("send", policy).await;
+    assert_eq!(deployed["policy"]["providers"][api.world.origin()], "unlisted", "{deployed}");
+    let run = api.start("send", json!({ "calls": [api.charge("x")], "then": ["fail", "return"] })).await;
+    assert!(api.world.node.worker().run_once().await.unwrap());
+    let host = "unlisted";
+    put(&api, host, "extends = \"generic\"\nname = \"unlisted\"\n").await.expect(201);
+    api.work().await;
+    let effects = api.effects_of(&run).await;
+    assert_eq!(effects.len(), 1, "{effects:?}");
+    assert_eq!(api.world.books.arrivals().await.unwrap().len(), 1);
+}

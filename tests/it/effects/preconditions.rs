@@ -109,3 +109,21 @@ async fn an_object_whose_answer_was_lost_is_known_by_its_mark() {
     assert_eq!(first.header("if-none-match"), Some("*"));
     assert_eq!(first.header("x-amz-meta-deedbox-effect"), output[0]["effect_id"].as_str());
 }
+
+/// The signature covers what the host has added: the condition and the mark.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_request_is_signed_with_all_that_the_host_adds() {
+    let world = storage(Convention::s3(), "s3").await;
+    let secret = r#"{"access_key_id":"AK","secret_access_key":"a-secret-of-aws","region":"eu-north-1"}"#;
+    world.node.gateway().vault().put("acme", "aws", secret).await.unwrap();
+    world.deploy("send", "s3", json!({ "credentials": { "s3": { "secret": "aws", "account": "main" } } })).await;
+    let output = outputs(&world, json!([put(&world, "/bucket/a.txt", "x")])).await;
+    assert_eq!(output[0]["status"], 200, "{output}");
+    let arrival = &world.books.arrivals().await.unwrap()[0];
+    let authorization = arrival.header("authorization").unwrap();
+    assert!(authorization.starts_with("AWS4-HMAC-SHA256 Credential=AK/"), "{authorization}");
+    assert!(authorization.contains("/eu-north-1/s3/aws4_request"), "{authorization}");
+    for header in ["host", "if-none-match", "x-amz-content-sha256", "x-amz-meta-deedbox-effect"] {
+        assert!(authorization.contains(header), "{header}: {authorization}");
+    }
+}

@@ -67,6 +67,22 @@ async fn a_business_effect_is_kept_and_still_suppresses_a_second_one() {
     assert_eq!(world.books.applied().await.unwrap().len(), 1);
 }
 
+/// An old run must not take the answer away from under a younger one that made the effect.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_business_effect_that_a_younger_run_made_keeps_its_answer() {
+    let world = World::keyed().await;
+    let order = json!({ "business": ["charge", "43"] });
+    world.script(&[Behaviour::StatusBeforeApply { status: 429, retry_after: None, body: None }]).await;
+    let old = run(&world, "stripe", order.clone()).await;
+    assert_eq!(world.output(old).await[0]["status"], 429);
+    days_pass(&world, 31).await;
+    run(&world, "stripe", order.clone()).await;
+    assert_eq!(sweep(&world).await, 1, "the old run");
+    let again = run(&world, "stripe", order).await;
+    let output = world.output(again).await;
+    assert_eq!((&output[0]["source"], &output[0]["not_kept"]), (&json!("replayed"), &json!(false)), "{output}");
+}
+
 /// F-I12, as far as effects go.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_still_needed_is_never_swept() {

@@ -5,7 +5,7 @@ use std::fmt;
 use http::HeaderName;
 use serde::{Deserialize, Serialize};
 
-use super::operation::Operation;
+use super::operation::{Operation, OwnValue};
 use super::{AlreadyDone, GUESSED_RETENTION, Profile, Profiles};
 use crate::key::{self, HexDigits, Rendering};
 use crate::policy::Span;
@@ -104,6 +104,9 @@ impl Operation {
     fn check(&self) -> Result<(), String> {
         if let Some(key) = &self.key {
             key.carrier.check().map_err(|why| format!("key.carrier: {why}"))?;
+            if key.own == OwnValue::Keep && key.template.contains("{key}") {
+                return Err("key.own: `keep` is for preconditions: a guest must not choose its key".to_owned());
+            }
             let captured = |name: &str| self.paths.iter().all(|path| path.capture_names().any(|own| own == name));
             let unknown =
                 super::template::placeholders(&key.template).into_iter().find(|name| *name != "key" && !captured(name));

@@ -53,6 +53,8 @@ fn a_wrong_profile_is_refused_with_the_line_and_the_field() {
     }
     let carrier = format!("{HEAD}[[operation]]\n[operation.key]\ncarrier = {{ header = \"a b\" }}\n");
     assert!(refusal(&carrier).contains("key.carrier"), "{}", refusal(&carrier));
+    let chosen = format!("{HEAD}[[operation]]\n[operation.key]\ncarrier = {{ header = \"X-Key\" }}\nown = \"keep\"\n");
+    assert!(refusal(&chosen).contains("key.own"), "{}", refusal(&chosen));
     assert!(refusal(&format!("{HEAD}guessed = [\"luck\"]\n")).contains("`luck`"));
 }
 
@@ -103,4 +105,30 @@ fn operations_are_found_by_method_path_headers_and_body() {
     assert!(ask("stripe", Method::POST, "https://api.stripe.com/v1/charges", None, "").unwrap().key.is_some());
     let region = all.get("dynamodb").unwrap().region_of("dynamodb.eu-west-1.amazonaws.com");
     assert_eq!(region.as_deref(), Some("eu-west-1"));
+}
+
+/// The worked example of AWS's own documentation of Signature Version 4 (IAM, ListUsers).
+#[test]
+fn a_request_is_signed_as_aws_documents_it() {
+    let secret = r#"{"access_key_id":"AKIDEXAMPLE","secret_access_key":"wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY","region":"us-east-1"}"#;
+    let secret = crate::gateway::vault::Secret::new(secret.to_owned());
+    let mut url = Url::parse("https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08").unwrap();
+    let mut headers = HeaderMap::new();
+    let form = http::HeaderValue::from_static("application/x-www-form-urlencoded; charset=utf-8");
+    headers.insert(http::header::CONTENT_TYPE, form);
+    let signing = Signing {
+        method: &Method::GET,
+        url: &mut url,
+        headers: &mut headers,
+        body: &bytes::Bytes::new(),
+        region: None,
+        now: std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_440_938_160),
+    };
+    Placement::AwsSigv4("iam".to_owned()).inject(signing, &secret).unwrap();
+    assert_eq!(
+        headers["authorization"],
+        "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, \
+         SignedHeaders=content-type;host;x-amz-date, \
+         Signature=5d672d79c15b13162d9279b0855cfb6789a8edb4c82c400e06b5924a6f2b5d7"
+    );
 }
