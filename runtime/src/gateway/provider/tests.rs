@@ -129,6 +129,6 @@ fn a_request_is_signed_as_aws_documents_it() {
         headers["authorization"],
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, \
          SignedHeaders=content-type;host;x-amz-date, \
-         Signature=5d672d79c15b13162d9279b0855cfb6789a8edb4c82c400e06b5924a6f2b5d7"
+         Signature=5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7"
     );
 }
