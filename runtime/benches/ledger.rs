@@ -10,7 +10,9 @@ use common::{Bench, TENANT};
 use criterion::{Criterion, criterion_group, criterion_main};
 use deedbox::effect::{Learned, OnUnknown, Resend, State};
 use deedbox::store::effect::{Answer, Claim, Claimed, Settlement};
+use deedbox::store::lease::{Lane, Wanted};
 use deedbox::store::{self, Store};
+use uuid::Uuid;
 
 fn ledger(c: &mut Criterion) {
     let bench = Bench::open();
@@ -18,7 +20,14 @@ fn ledger(c: &mut Criterion) {
     let store = bench.node.store().clone();
     let leased = bench.runtime.block_on(async {
         common::start(&bench.node, "charge-once", "{}").await;
-        store::lease::lease(&store, "bench", 1, 86_400_000).await.unwrap().remove(0)
+        let wanted = Wanted {
+            worker: "bench".to_owned(),
+            limit: 1,
+            ttl_ms: 86_400_000,
+            batch: Uuid::new_v4(),
+            after: Lane::default(),
+        };
+        store::lease::lease(&store, &wanted).await.unwrap().leased.remove(0)
     });
     let lease = store::lease::Lease { tenant: leased.tenant, run_id: leased.run_id, token: leased.token };
     let number = AtomicU64::new(0);
@@ -39,6 +48,7 @@ async fn claim_and_settle(store: &Store, lease: &store::lease::Lease, number: u6
         identity: "charge".to_owned(),
         provider: "stripe".to_owned(),
         account: "main".to_owned(),
+        meter: "stripe".to_owned(),
         profile_version: "1".to_owned(),
         method: "POST".to_owned(),
         url: "https://api.stripe.com/v1/charges".to_owned(),

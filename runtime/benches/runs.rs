@@ -13,7 +13,7 @@ use common::{Bench, TENANT};
 use criterion::{Criterion, criterion_group, criterion_main};
 use deedbox::node::Node;
 use deedbox::store;
-use deedbox::store::notify::{ENDED, Listener};
+use deedbox::store::notify::{Heard, Listener};
 use sqlx::{Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
 use tracing::field::Visit;
@@ -59,7 +59,7 @@ async fn batch(
     spent: &mut Spent,
 ) -> Duration {
     let before = Counters::read(&bench.url).await;
-    let mut ended = Listener::open(bench.node.store(), ENDED).await.unwrap();
+    let mut ended = Listener::open(bench.node.store()).await.unwrap();
     let mut under_way = std::collections::HashMap::new();
     let (mut started, mut done) = (0, 0);
     let began = Instant::now();
@@ -70,7 +70,7 @@ async fn batch(
             under_way.insert(run_id.to_string(), at);
             started += 1;
         }
-        let payload = ended.next().await.unwrap();
+        let Heard::Ended(payload) = ended.next().await.unwrap() else { continue };
         let run_id = payload.split_once('/').map_or("", |(_, run_id)| run_id);
         if let Some(at) = under_way.remove(run_id) {
             latencies.push(at.elapsed());

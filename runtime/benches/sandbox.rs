@@ -43,6 +43,7 @@ fn execution(node: &deedbox::node::Node) -> Execution {
         input: "{}".to_owned(),
         memory_bytes: 64 << 20,
         deadline: Instant::now() + Duration::from_secs(60),
+        timeout: "start_to_close",
         random_seed: Some([7; 32]),
     }
 }

@@ -16,6 +16,7 @@ pub struct Config {
     pub gateway: GatewayConfig,
     pub files: FilesConfig,
     pub worker: WorkerConfig,
+    pub signals: SignalsConfig,
     pub api: ApiConfig,
     pub retention: RetentionConfig,
 }
@@ -114,6 +115,11 @@ pub struct GatewayConfig {
     pub seal_answers: bool,
     /// The longest pause between two look-ups of one open question.
     pub max_look_up_pause_ms: u64,
+    /// How long a send waits in place for its turn at the provider's rate, or for the end of a pause that the provider asked
+    /// for. Beyond it the run is given back until then, and spends no attempt.
+    pub pace_wait_ms: u64,
+    /// The longest pause that a provider's Retry-After can ask for; a longer one is cut to it.
+    pub max_retry_after_ms: u64,
     /// A directory of the operator's own provider profiles, one TOML file each. One of a shipped profile's name replaces it.
     pub profiles_dir: Option<PathBuf>,
 }
@@ -134,6 +140,8 @@ impl Default for GatewayConfig {
             max_open_sends: 16,
             seal_answers: false,
             max_look_up_pause_ms: 900_000,
+            pace_wait_ms: 2_000,
+            max_retry_after_ms: 3_600_000,
             profiles_dir: None,
         }
     }
@@ -182,6 +190,25 @@ pub struct WorkerConfig {
 impl Default for WorkerConfig {
     fn default() -> Self {
         Self { lease_ms: 30_000, poll_ms: 500, grace_ms: 10_000, max_retry_after_ms: 24 * 3_600_000 }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SignalsConfig {
+    /// A larger payload is refused with 413.
+    pub max_payload_bytes: usize,
+    /// Unread signals of one run; more are refused with 429.
+    pub max_unread: u64,
+    /// Polls and waits of one attempt; more fail with `too-many-calls`.
+    pub max_calls: u32,
+    /// How long a waiting guest is kept before its run is given back until the signal comes.
+    pub wait_ms: u64,
+}
+
+impl Default for SignalsConfig {
+    fn default() -> Self {
+        Self { max_payload_bytes: 64 << 10, max_unread: 10_000, max_calls: 10_000, wait_ms: 2_000 }
     }
 }
 
@@ -275,6 +302,7 @@ impl Config {
                 "must not be above gateway.max_send_ms",
             ),
             (self.retention.days >= LEAST_RETENTION_DAYS, "retention.days", "must be at least 14"),
+            (self.signals.max_unread >= 1, "signals.max_unread", "must be at least 1"),
             (self.retention.pause_ms >= 1_000, "retention.pause_ms", "must be at least 1000"),
             (
                 self.gateway.max_buffered_request_bytes <= self.gateway.max_request_bytes,

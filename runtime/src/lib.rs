@@ -14,6 +14,8 @@ pub mod registry;
 pub mod host;
 
 pub mod gateway;
+pub mod wakes;
+
 pub mod store;
 
 pub mod clock;

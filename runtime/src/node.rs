@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{self, Api};
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
-use crate::gateway::Gateway;
+use crate::gateway::{self, Gateway};
 use crate::gateway::files::{GrantError, Grants};
 use crate::gateway::provider::ProfileError;
 use crate::gateway::vault::{MasterKey, Vault};
@@ -17,6 +17,7 @@ use crate::host::Engine;
 use crate::probe::{self, Probe};
 use crate::registry::{Artefacts, CacheError, Registry};
 use crate::store::{self, Store};
+use crate::wakes::Wakes;
 use crate::worker::{self, Worker};
 
 /// What one node needs to know.
@@ -79,7 +80,17 @@ impl Node {
         let random_secret = master_key.random_secret();
         let vault = Vault::new(store.clone(), master_key, clock.clone());
         let grants = Grants::open_all(&config.files)?;
-        let gateway = Arc::new(Gateway::new(store.clone(), vault, config.gateway.clone(), grants, clock, probe)?);
+        let wakes = Arc::new(Wakes::default());
+        let gateway = Arc::new(Gateway::new(gateway::Parts {
+            store: store.clone(),
+            vault,
+            config: config.gateway.clone(),
+            signals: config.signals.clone(),
+            grants,
+            wakes,
+            clock,
+            probe,
+        })?);
         let worker = Worker::new(worker::Parts {
             name,
             store: store.clone(),

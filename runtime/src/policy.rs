@@ -78,11 +78,20 @@ pub enum Jitter {
 pub struct Timeouts {
     /// One attempt, from when its module is ready to its end; then it ends as `timed-out`.
     pub start_to_close: Span,
+    /// From when the run may start to its first attempt; then it fails as `timed-out`. None: no limit.
+    pub schedule_to_start: Option<Span>,
+    /// From when the run may start to its end, with all attempts and waits; then it fails as `timed-out`, and its open
+    /// questions stay open. None: no limit.
+    pub schedule_to_close: Option<Span>,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { start_to_close: Span(Duration::from_secs(60)) }
+        Self {
+            start_to_close: Span(Duration::from_secs(60)),
+            schedule_to_start: None,
+            schedule_to_close: None,
+        }
     }
 }
 
@@ -91,6 +100,9 @@ impl Default for Timeouts {
 pub struct Limits {
     /// Linear memory of one instance, within the host's ceiling.
     pub memory_bytes: Option<u64>,
+    /// Runs of the activity at once, on all nodes together; more stay queued. The newest version's counts for all. None: no
+    /// limit. 0: none run.
+    pub max_running: Option<u32>,
 }
 
 /// Where a deployment may send. Nothing is allowed by default.
@@ -282,6 +294,10 @@ impl Serialize for Span {
     }
 }
 
+/// Codes that a policy may name, and the length of each.
+const MAX_CODES: usize = 100;
+const MAX_CODE_BYTES: usize = 128;
+
 const LONGEST: Span = Span(Duration::from_secs(30 * 24 * 3600));
 const SHORTEST: Span = Span(Duration::from_millis(1));
 
@@ -297,6 +313,15 @@ impl Policy {
     pub fn check(&self) -> Result<(), String> {
         self.retry.check()?;
         within("policy.timeouts.start_to_close", self.timeouts.start_to_close)?;
+        for (field, span) in [
+            ("policy.timeouts.schedule_to_start", self.timeouts.schedule_to_start),
+            ("policy.timeouts.schedule_to_close", self.timeouts.schedule_to_close),
+        ] {
+            span.map_or(Ok(()), |span| within(field, span))?;
+        }
+        if self.limits.max_running.is_some_and(|most| i32::try_from(most).is_err()) {
+            return Err(format!("policy.limits.max_running must be at most {}", i32::MAX));
+        }
         if self.messaging.as_ref().is_some_and(|messaging| messaging.user.is_some() && messaging.secret.is_none()) {
             return Err("policy.messaging.user needs policy.messaging.secret, the name of its password".to_owned());
         }
@@ -330,7 +355,14 @@ impl Retry {
             ));
         }
         within("policy.retry.initial_interval", self.initial_interval)?;
-        within("policy.retry.max_interval", self.max_interval)
+        within("policy.retry.max_interval", self.max_interval)?;
+        let code = |code: &String| (1..=MAX_CODE_BYTES).contains(&code.len());
+        if self.non_retryable.len() > MAX_CODES || !self.non_retryable.iter().all(code) {
+            return Err(format!(
+                "policy.retry.non_retryable must be at most {MAX_CODES} codes of 1 to {MAX_CODE_BYTES} bytes"
+            ));
+        }
+        Ok(())
     }
 
     /// The delay before the next attempt. `spent`: attempts that count so far, at least 1. `chance`: 0 to 1.

@@ -17,6 +17,7 @@ mod egress;
 mod files;
 mod hazards;
 mod keys;
+mod lease_model;
 mod messaging;
 mod questions;
 mod registry;

@@ -76,7 +76,7 @@ impl World {
         let policy = deedbox::policy::Policy::parse(&policy.to_string()).unwrap();
         let policy = serde_json::to_string(&policy).unwrap();
         let store = self.node.store();
-        deedbox::store::activity::deploy(store, TENANT, activity, &uploaded.digest, activity, &policy).await.unwrap();
+        crate::harness::deploy_version(store, TENANT, activity, &uploaded.digest, activity, &policy).await.unwrap();
     }
 }
 

@@ -11,6 +11,8 @@ use deedbox::gateway::vault::MasterKey;
 use deedbox::node::{Node, NodeSettings};
 use deedbox::policy::Policy;
 use deedbox::postgres::{Server, Settings};
+use deedbox::store::activity::NewVersion;
+use deedbox::store::start::NewRun;
 use deedbox::{probe, store};
 use deedbox_books::{Books, Options, Provider};
 use tempfile::TempDir;
@@ -76,7 +78,9 @@ impl Bench {
             let uploaded = self.node.registry().upload(TENANT, component(file).into()).await.unwrap();
             let policy = serde_json::to_string(&Policy::parse(policy).unwrap()).unwrap();
             let store = self.node.store();
-            store::activity::deploy(store, TENANT, activity, &uploaded.digest, activity, &policy).await.unwrap();
+            let digest = &uploaded.digest;
+            let new = NewVersion { activity, digest, export: activity, policy: &policy, max_running: None };
+            store::activity::deploy(store, TENANT, new).await.unwrap();
         });
     }
 }
@@ -90,15 +94,8 @@ impl Drop for Bench {
 }
 
 pub async fn start(node: &Node, activity: &str, input: &str) -> Uuid {
-    let run = store::run::NewRun {
-        run_id: Uuid::now_v7(),
-        activity: activity.to_owned(),
-        version: 1,
-        input: input.to_owned(),
-        retry: "{}".to_owned(),
-        max_attempts: 3,
-    };
-    store::run::start(node.store(), TENANT, &run).await.unwrap();
+    let run = NewRun::plain(Uuid::now_v7(), activity, 1, input);
+    store::start::start(node.store(), TENANT, &run, 100).await.unwrap();
     run.run_id
 }
 

@@ -53,7 +53,14 @@ pub async fn deploy(
     let module = store::module::find(&api.store, &caller.tenant, &digest).await?;
     let module = module.ok_or_else(|| no_module(&body.module))?;
     let export = choose_export(&name, body.export, modules::exports(&module)?)?;
-    let number = activity::deploy(&api.store, &caller.tenant, &name, &digest, &export, &policy).await;
+    let new = activity::NewVersion {
+        activity: &name,
+        digest: &digest,
+        export: &export,
+        policy: &policy.text,
+        max_running: policy.max_running,
+    };
+    let number = activity::deploy(&api.store, &caller.tenant, new).await;
     let number = number.map_err(|error| match error.violates("activity_versions_module") {
         true => no_module(&body.module),
         false => error.into(),
@@ -96,8 +103,14 @@ pub fn unknown() -> Problem {
     Problem::not_found("activity")
 }
 
-/// The policy's text with all defaults filled in.
-async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<String> {
+/// A policy that may be stored.
+struct CheckedPolicy {
+    /// A JSON text with all defaults filled in.
+    text: String,
+    max_running: Option<i32>,
+}
+
+async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<CheckedPolicy> {
     if !json.starts_with('{') {
         return Err(Problem::validation("policy: must be a JSON object"));
     }
@@ -116,7 +129,10 @@ async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<String> {
         name::check(&format!("policy.credentials.{profile}.secret"), &credential.secret)?;
         name::check(&format!("policy.credentials.{profile}.account"), &credential.account)?;
     }
-    serde_json::to_string(&policy).map_err(|e| Problem::internal(format!("a policy cannot be written: {e}")))
+    let text =
+        serde_json::to_string(&policy).map_err(|e| Problem::internal(format!("a policy cannot be written: {e}")))?;
+    let max_running = policy.limits.max_running.and_then(|most| i32::try_from(most).ok());
+    Ok(CheckedPolicy { text, max_running })
 }
 
 /// Settles which profile speaks for every origin. Its name is a part of an effect's identity: a profile that is put later,

@@ -22,6 +22,12 @@ enum Code {
     WrongMethod,
     RequestTimeout,
     VersionConflict,
+    RunActive,
+    RunTerminal,
+    RunState,
+    RunNameTaken,
+    KeyInvalid,
+    RateLimited,
     TooLarge,
     MediaType,
     Internal,
@@ -39,6 +45,12 @@ impl Code {
             Self::WrongMethod => (StatusCode::METHOD_NOT_ALLOWED, "deedbox.method_not_allowed"),
             Self::RequestTimeout => (StatusCode::REQUEST_TIMEOUT, "deedbox.request_timeout"),
             Self::VersionConflict => (StatusCode::CONFLICT, "version_conflict"),
+            Self::RunActive => (StatusCode::CONFLICT, "run_already_active"),
+            Self::RunTerminal => (StatusCode::CONFLICT, "run_terminal"),
+            Self::RunState => (StatusCode::CONFLICT, "run_state_conflict"),
+            Self::RunNameTaken => (StatusCode::CONFLICT, "deedbox.run_name_taken"),
+            Self::KeyInvalid => (StatusCode::BAD_REQUEST, "idempotency_key_invalid"),
+            Self::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large"),
             Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
@@ -52,6 +64,7 @@ impl Code {
 pub struct Problem {
     code: Code,
     message: String,
+    details: Option<Value>,
     /// For the log alone.
     cause: Option<String>,
 }
@@ -98,6 +111,38 @@ impl Problem {
         Self::new(Code::VersionConflict, message)
     }
 
+    /// The run of that name has not ended.
+    pub fn run_active(run_id: Uuid) -> Self {
+        let details = Some(json!({ "runId": run_id }));
+        let message = format!("run {run_id} has this run_name and has not ended");
+        Self { details, ..Self::new(Code::RunActive, message) }
+    }
+
+    /// The run of that name has ended, and the reuse policy lets no other follow it.
+    pub fn run_name_taken(run_id: Uuid) -> Self {
+        let details = Some(json!({ "runId": run_id }));
+        let message = format!("run {run_id} had this run_name: choose another, or say `reuse`: `allow` or `reject_alive`");
+        Self { details, ..Self::new(Code::RunNameTaken, message) }
+    }
+
+    pub fn run_terminal(state: &str) -> Self {
+        Self { details: Some(json!({ "runStatus": state })), ..Self::new(Code::RunTerminal, format!("the run is {state}")) }
+    }
+
+    /// `rule` completes "the run is …: ".
+    pub fn run_state(state: &str, rule: &str) -> Self {
+        let message = format!("the run is {state}: {rule}");
+        Self { details: Some(json!({ "runStatus": state })), ..Self::new(Code::RunState, message) }
+    }
+
+    pub fn key_invalid(message: impl Into<String>) -> Self {
+        Self::new(Code::KeyInvalid, message)
+    }
+
+    pub fn rate_limited(message: impl Into<String>) -> Self {
+        Self::new(Code::RateLimited, message)
+    }
+
     pub fn too_large(limit: usize) -> Self {
         Self::new(Code::TooLarge, format!("the body is larger than {limit} bytes, the most that this route takes"))
     }
@@ -121,7 +166,7 @@ impl Problem {
     }
 
     fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), cause: None }
+        Self { code, message: message.into(), details: None, cause: None }
     }
 
     /// Logs what only the log may know and makes the answer. `request_id` ties the two together.
@@ -131,11 +176,13 @@ impl Problem {
             tracing::error!(error.code = error, error.cause = cause, "a request failed");
             json!({ "correlationId": request_id })
         });
+        let details = details.or_else(|| self.details.clone());
         let envelope = Envelope { error, message: &self.message, details };
         let mut response = (status, axum::Json(envelope)).into_response();
         let extra = match self.code {
             Code::Unauthenticated => Some((header::WWW_AUTHENTICATE, "Bearer")),
             Code::Unavailable => Some((header::RETRY_AFTER, "1")),
+            Code::RateLimited => Some((header::RETRY_AFTER, "5")),
             _ => None,
         };
         if let Some((name, value)) = extra {
@@ -156,9 +203,9 @@ impl IntoResponse for Problem {
 
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
-        match error {
-            store::Error::Unavailable(_) => Self::unavailable(error.to_string()),
-            _ => Self::internal(error.to_string()),
+        match error.is_transient() {
+            true => Self::unavailable(error.to_string()),
+            false => Self::internal(error.to_string()),
         }
     }
 }

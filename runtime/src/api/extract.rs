@@ -60,6 +60,41 @@ impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
     }
 }
 
+/// A JSON body that may be left out.
+pub struct OptionalJson<T>(pub T);
+
+impl<T: DeserializeOwned + Default> FromRequest<Api> for OptionalJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self> {
+        if request.body().is_end_stream() {
+            return Ok(Self(T::default()));
+        }
+        Json::from_request(request, api).await.map(|Json(body)| Self(body))
+    }
+}
+
+/// A signal's payload: a JSON text, kept as it was sent; `null` when the body is empty.
+pub struct Payload(pub String);
+
+impl FromRequest<Api> for Payload {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self> {
+        let json = media_type(request.headers()).is_some_and(|kind| is_json(&kind));
+        let bytes = read(request.into_body(), api.config.signals.max_payload_bytes).await?;
+        if bytes.is_empty() {
+            return Ok(Self("null".to_owned()));
+        }
+        if !json {
+            return Err(Problem::media_type("application/json"));
+        }
+        let payload: Box<RawValue> =
+            serde_json::from_slice(&bytes).map_err(|e| Problem::validation(format!("body: {e}")))?;
+        Ok(Self(payload.get().to_owned()))
+    }
+}
+
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         match serde_json::to_vec(&self.0) {

@@ -5,8 +5,8 @@
 
 mod activities;
 mod auth;
+mod control;
 mod effects;
-mod ended;
 mod error;
 mod extract;
 mod frame;
@@ -15,9 +15,12 @@ mod modules;
 mod name;
 mod page;
 mod providers;
+mod request_key;
 mod resolve;
 mod runs;
 mod secrets;
+mod signals;
+mod start;
 mod tenants;
 mod time;
 mod unread;
@@ -30,8 +33,8 @@ use axum::Router;
 use axum::routing::{delete, get, post, put};
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
-use self::ended::Ended;
 use self::error::Problem;
 use crate::config::Config;
 use crate::gateway::Gateway;
@@ -48,12 +51,13 @@ pub struct Api {
     registry: Arc<Registry>,
     gateway: Arc<Gateway>,
     config: Arc<Config>,
-    ended: Arc<Ended>,
+    /// Cancelled when the node shuts down: every wait ends then.
+    stop: CancellationToken,
 }
 
 impl Api {
     pub fn new(store: Store, registry: Arc<Registry>, gateway: Arc<Gateway>, config: Arc<Config>) -> Self {
-        Self { store, registry, gateway, config, ended: Arc::default() }
+        Self { store, registry, gateway, config, stop: CancellationToken::new() }
     }
 }
 
@@ -63,12 +67,11 @@ pub async fn serve(
     api: Api,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let ended = api.ended.clone();
     let ears = tokio::spawn({
-        let (ended, store) = (ended.clone(), api.store.clone());
-        async move { ended.listen(&store).await }
+        let (stop, store, wakes) = (api.stop.clone(), api.store.clone(), api.gateway.wakes().clone());
+        async move { stop.run_until_cancelled(wakes.listen_forever(&store)).await }
     });
-    let stop = ended.stop.clone();
+    let (stop, ending) = (api.stop.clone(), api.stop.clone());
     let listener = listener.tap_io(|connection| {
         // Answers are small and written whole: waiting for more to send only delays them.
         if let Err(error) = connection.set_nodelay(true) {
@@ -82,17 +85,17 @@ pub async fn serve(
     let server = axum::serve(listener, router(api)).with_graceful_shutdown(signal);
     let outcome = tokio::select! {
         outcome = server => outcome,
-        () = overdue(&ended) => Ok(()),
+        () = overdue(&ending) => Ok(()),
     };
-    ended.stop.cancel();
+    ending.cancel();
     if let Err(error) = ears.await {
-        tracing::error!(%error, "the listener for ended runs failed");
+        tracing::error!(%error, "the listener for wake-ups failed");
     }
     outcome
 }
 
-async fn overdue(ended: &Ended) {
-    ended.stop.cancelled().await;
+async fn overdue(ending: &CancellationToken) {
+    ending.cancelled().await;
     tokio::time::sleep(DRAIN).await;
     tracing::warn!("some requests were still under way at the end of the shutdown");
 }
@@ -116,9 +119,18 @@ fn native() -> Router<Api> {
         .route("/modules/{digest}", get(modules::show).delete(modules::delete))
         .route("/activities", get(activities::list))
         .route("/activities/{name}", put(activities::deploy).get(activities::show).delete(activities::retire))
-        .route("/activities/{name}/runs", post(runs::start))
+        .route("/activities/{name}/pause", post(control::pause_activity))
+        .route("/activities/{name}/resume", post(control::resume_activity))
+        .route("/activities/{name}/runs", post(start::start))
         .route("/runs", get(runs::list))
+        .route("/runs/cancel", post(control::cancel_many))
         .route("/runs/{run}", get(runs::show))
+        .route("/runs/{run}/cancel", post(control::cancel))
+        .route("/runs/{run}/pause", post(control::pause))
+        .route("/runs/{run}/resume", post(control::resume))
+        .route("/runs/{run}/retry", post(control::retry))
+        .route("/runs/{run}/signals", get(signals::list))
+        .route("/runs/{run}/signals/{name}", post(signals::deliver))
         .route("/runs/{run}/attempts", get(runs::attempts))
         .route("/runs/{run}/effects", get(runs::effects))
         .route("/runs/{run}/log", get(runs::log))
@@ -130,6 +142,9 @@ fn native() -> Router<Api> {
         .route("/providers", get(providers::list))
         .route("/providers/{name}", get(providers::show).put(providers::put).delete(providers::delete))
         .route("/tenants", post(tenants::create).get(tenants::list))
+        .route("/tenants/{tenant}/limits", put(tenants::set_limits).get(tenants::limits))
+        .route("/tenants/{tenant}/pause", post(tenants::pause))
+        .route("/tenants/{tenant}/resume", post(tenants::resume))
         .route("/tenants/{tenant}/tokens", post(tenants::mint).get(tenants::tokens))
         .route("/tenants/{tenant}/tokens/{token}", delete(tenants::revoke))
 }

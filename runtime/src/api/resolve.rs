@@ -68,11 +68,15 @@ pub async fn resolve(
         Resolved::NotOpen(state) => {
             Err(Problem::conflict(format!("the effect is {}: its outcome is no open question", state.as_str())))
         }
-        Resolved::TooEarly { ms } => Err(Problem::conflict(format!(
-            "its last send may still arrive: say that it did not happen in {} s at the earliest",
-            ms.div_euclid(1000) + 1
-        ))),
+        Resolved::TooEarly { ms } => Err(too_early(ms)),
     }
+}
+
+pub fn too_early(ms: i64) -> Problem {
+    Problem::conflict(format!(
+        "its last send may still arrive: say that it did not happen in {} s at the earliest",
+        ms.div_euclid(1000) + 1
+    ))
 }
 
 fn read(api: &Api, caller: &Caller, effect_id: [u8; 32], body: Body) -> Result<Resolution> {

@@ -54,6 +54,61 @@ pub async fn list(State(api): State<Api>, _: Admin) -> Result<Json<Page<Tenant>>
     Ok(Json(Page::whole(tenants.into_iter().map(|tenant| Tenant { tenant }).collect())))
 }
 
+/// What bounds a tenant. Absent: no limit.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Runs at once, on all nodes together; more stay queued.
+    max_running: Option<u32>,
+}
+
+#[derive(Serialize)]
+pub struct Bounds {
+    #[serde(flatten)]
+    limits: Limits,
+    paused: bool,
+}
+
+pub async fn limits(State(api): State<Api>, _: Admin, Path(tenant): Path<String>) -> Result<Json<Bounds>> {
+    known(&tenant)?;
+    let limits = store::tenant::limits(&api.store, &tenant).await?.ok_or_else(unknown)?;
+    let max_running = limits.max_running.and_then(|most| u32::try_from(most).ok());
+    Ok(Json(Bounds { limits: Limits { max_running }, paused: limits.paused }))
+}
+
+/// Replaces all limits of the tenant.
+pub async fn set_limits(
+    state: State<Api>,
+    admin: Admin,
+    Path(tenant): Path<String>,
+    Json(body): Json<Limits>,
+) -> Result<Json<Bounds>> {
+    known(&tenant)?;
+    let max_running = body.max_running.map(i32::try_from).transpose();
+    let max_running = max_running.map_err(|_| Problem::validation(format!("max_running: must be at most {}", i32::MAX)))?;
+    if !store::tenant::set_limits(&state.store, &tenant, max_running).await? {
+        return Err(unknown());
+    }
+    limits(state, admin, Path(tenant)).await
+}
+
+/// No attempt of the tenant begins until it is resumed; those under way end by themselves.
+pub async fn pause(State(api): State<Api>, _: Admin, Path(tenant): Path<String>) -> Result<StatusCode> {
+    set_paused(&api, &tenant, true).await
+}
+
+pub async fn resume(State(api): State<Api>, _: Admin, Path(tenant): Path<String>) -> Result<StatusCode> {
+    set_paused(&api, &tenant, false).await
+}
+
+async fn set_paused(api: &Api, tenant: &str, paused: bool) -> Result<StatusCode> {
+    known(tenant)?;
+    match store::control::pause_tenant(&api.store, tenant, paused).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(unknown()),
+    }
+}
+
 pub async fn mint(
     State(api): State<Api>,
     _: Admin,

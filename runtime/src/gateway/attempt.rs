@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,9 @@ use super::caller::Caller;
 use super::http_call::HttpCall;
 use super::plan::{Effect, Means};
 use super::provider::PinnedLookup;
+use super::pace::{self, Meter};
 use super::request::{Error, Identity, Lookup, Options, Refusal, Request, Response, Stop};
+use super::signals::Asked;
 use super::slots::{Ambiguous, End, Slots};
 use super::turns::{Turn, Turns};
 use super::upload::{Upload, Written};
@@ -32,13 +34,30 @@ pub struct Lease {
     pub record: store::lease::Lease,
     deadline_ms: AtomicU64,
     ended: CancellationToken,
+    ending: OnceLock<Ending>,
+}
+
+/// Why an attempt is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The lease was lost, or could not be renewed in time.
+    Lost,
+    Drained,
+    /// The run's owner wants it.
+    Cancelled,
+    Paused,
 }
 
 impl Lease {
     /// `deadline` was computed from a clock reading taken before the database was asked, so that it is never later than
     /// the lease's end there.
     pub fn new(record: store::lease::Lease, deadline: Duration) -> Arc<Self> {
-        Arc::new(Self { record, deadline_ms: AtomicU64::new(millis(deadline)), ended: CancellationToken::new() })
+        Arc::new(Self {
+            record,
+            deadline_ms: AtomicU64::new(millis(deadline)),
+            ended: CancellationToken::new(),
+            ending: OnceLock::new(),
+        })
     }
 
     pub fn deadline(&self) -> Duration {
@@ -49,9 +68,15 @@ impl Lease {
         self.deadline_ms.fetch_max(millis(deadline), Ordering::AcqRel);
     }
 
-    /// Stops the attempt: its guest, its sockets, its claims.
-    pub fn end(&self) {
+    /// Stops the attempt: its guest, its sockets, its claims. The first reason stands.
+    pub fn end(&self, why: Ending) {
+        self.ending.get_or_init(|| why);
         self.ended.cancel();
+    }
+
+    /// Why it is being stopped; none: it is not.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending.get().copied()
     }
 
     pub fn ended(&self) -> &CancellationToken {
@@ -81,6 +106,8 @@ pub struct Attempt {
     pub(super) issued: Mutex<HashSet<String>>,
     pub(super) open: Mutex<HashSet<[u8; 32]>>,
     open_sends: AtomicUsize,
+    pub(super) asked: Mutex<Asked>,
+    pub(super) demand: Mutex<Option<Duration>>,
 }
 
 impl Attempt {
@@ -107,7 +134,15 @@ impl Attempt {
             issued: Mutex::default(),
             open: Mutex::default(),
             open_sends: AtomicUsize::new(0),
+            asked: Mutex::default(),
+            demand: Mutex::default(),
         })
+    }
+
+    /// How long a provider that this attempt has called wants to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let until = (*lock(&self.demand))?;
+        until.checked_sub(self.gateway.clock.elapsed()).filter(|left| !left.is_zero())
     }
 
     pub fn run_id(&self) -> Uuid {
@@ -244,6 +279,7 @@ impl Attempt {
             issued_key,
             provider: call.profile.name.0.clone(),
             account: self.caller().account_at(&call.profile),
+            meter: Meter::of(&call.profile, &call.target.origin),
             profile_version: call.profile.version.clone(),
             method: call.request.method.to_string(),
             url: call.request.url_without_query(),
@@ -316,7 +352,11 @@ impl Attempt {
 }
 
 async fn read(attempt: Arc<Attempt>, call: HttpCall) -> Result<Response, Error> {
+    let meter = Meter::of(&call.profile, &call.target.origin);
+    let account = attempt.caller().account_at(&call.profile);
+    pace::admit_read(&attempt, &meter, &account).await?;
     let sent = call.read(&attempt).await?;
+    pace::heed(&attempt, &meter, &account, &sent).await;
     answer::shown(sent, "original", None, &attempt.gateway.config)
 }
 

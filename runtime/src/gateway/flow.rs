@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::answer;
 use super::attempt::{Attempt, lock};
+use super::pace;
 use super::plan::{Carried, Effect, Sending};
 use super::request::{Error, Refusal, Response, Stop};
 use super::settle::{self, Settling};
@@ -16,7 +17,7 @@ use crate::effect::{self, After, Found, Holder, Learned, OnUnknown, Resend, Rule
 use crate::key::EffectId;
 use crate::probe::Point;
 use crate::store::effect as ledger;
-use crate::store::effect::{Claim, Claimed, Known};
+use crate::store::effect::{Claim, Claimed, Known, Taken};
 
 /// How long a call sleeps between two looks at an effect that another holds.
 const IN_FLIGHT_POLL: Duration = Duration::from_millis(50);
@@ -77,6 +78,10 @@ impl Flow<'_> {
             }
             let known = match ledger::claim(&gateway.store, claim.clone()).await? {
                 Claimed::LeaseOver => return Err(Stop::LeaseOver.into()),
+                Claimed::Blocked { ms } => {
+                    pace::rest(self.attempt, ms).await?;
+                    continue;
+                }
                 Claimed::Won(known) => return self.send_and_settle(self.hold(known, false)).await,
                 Claimed::Found(known) => known,
             };
@@ -166,12 +171,17 @@ impl Flow<'_> {
 
     async fn take_over(&self, known: &Known, claim: &Claim) -> Result<Option<Held>, Error> {
         let store = &self.attempt.gateway.store;
-        let taken = ledger::resend(store, &claim.lease, claim.attempt, &claim.effect_id, known.holder).await?;
-        Ok(taken.map(|send| {
-            let mut held = self.hold(known.clone(), true);
-            held.known.holder = ledger::Holder { run_id: claim.lease.run_id, token: claim.lease.token, send };
-            held
-        }))
+        let send = match ledger::resend(store, claim, known.holder).await? {
+            Taken::Won { send } => send,
+            Taken::Lost => return Ok(None),
+            Taken::Blocked { ms } => {
+                pace::rest(self.attempt, ms).await?;
+                return Ok(None);
+            }
+        };
+        let mut held = self.hold(known.clone(), true);
+        held.known.holder = ledger::Holder { run_id: claim.lease.run_id, token: claim.lease.token, send };
+        Ok(Some(held))
     }
 
     async fn send_and_settle(&self, held: Held) -> Result<Met, Error> {
@@ -183,7 +193,7 @@ impl Flow<'_> {
             not_after: self.not_after(&held),
             earlier_unknown: held.earlier_unknown,
         };
-        let (carried, failed) = match self.effect.means.send(sending).await {
+        let (carried, failed) = match self.send(sending).await {
             Ok(carried) => (carried, None),
             Err(error) => (Carried::nothing(), Some(error)),
         };
@@ -205,6 +215,15 @@ impl Flow<'_> {
             After::Wait => Err(Stop::Suspended(self.effect_id).into()),
             After::Tell => Err(unknown_outcome().into()),
         }
+    }
+
+    /// Sends at the provider's pace, and hears what it says about it.
+    async fn send(&self, sending: Sending<'_>) -> Result<Carried, Error> {
+        let (meter, account) = (&self.effect.meter, &self.effect.account);
+        pace::admit(self.attempt, meter, account).await?;
+        let carried = self.effect.means.send(sending).await?;
+        pace::heed(self.attempt, meter, account, &carried.sent).await;
+        Ok(carried)
     }
 
     /// The status of a cut answer proves that it happened; where it can be had again safely, the whole answer is better.

@@ -14,11 +14,13 @@ mod http_call;
 mod lookup;
 mod mask;
 pub mod messaging;
+mod pace;
 mod plan;
 pub mod provider;
 mod request;
 mod reserved;
 mod settle;
+mod signals;
 mod slots;
 mod tenant_profiles;
 mod transport;
@@ -28,18 +30,20 @@ pub mod vault;
 
 use std::sync::Arc;
 
-pub use attempt::{Attempt, Lease};
+pub use attempt::{Attempt, Ending, Lease};
 pub use request::{
     Error, Identity, Lookup, LookupCondition, Options, Refusal, Request, Response, Source, Stop, is_host_header,
 };
 pub use reserved::is_reserved;
+pub use signals::{Refused as SignalRefused, Signal};
 pub use turns::Turn;
 pub use upload::{Broken, Pieces, Upload, Written};
 
 use crate::clock::Clock;
-use crate::config::GatewayConfig;
+use crate::config::{GatewayConfig, SignalsConfig};
 use crate::probe::Probe;
 use crate::store::Store;
+use crate::wakes::Wakes;
 
 /// What all attempts of a node share.
 #[derive(Debug)]
@@ -52,25 +56,47 @@ pub struct Gateway {
     messaging: messaging::Servers,
     grants: files::Grants,
     config: GatewayConfig,
+    signals: SignalsConfig,
+    wakes: Arc<Wakes>,
     clock: Arc<dyn Clock>,
     probe: Arc<dyn Probe>,
 }
 
+/// What a gateway is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub store: Store,
+    pub vault: vault::Vault,
+    pub config: GatewayConfig,
+    pub signals: SignalsConfig,
+    pub grants: files::Grants,
+    pub wakes: Arc<Wakes>,
+    pub clock: Arc<dyn Clock>,
+    pub probe: Arc<dyn Probe>,
+}
+
 impl Gateway {
     /// Fails when a provider profile cannot be used.
-    pub fn new(
-        store: Store,
-        vault: vault::Vault,
-        config: GatewayConfig,
-        grants: files::Grants,
-        clock: Arc<dyn Clock>,
-        probe: Arc<dyn Probe>,
-    ) -> Result<Self, provider::ProfileError> {
+    pub fn new(parts: Parts) -> Result<Self, provider::ProfileError> {
+        let Parts { store, vault, config, signals, grants, wakes, clock, probe } = parts;
         let profiles = provider::Profiles::load(config.profiles_dir.as_deref())?;
         let transport = transport::Transport::new(clock.clone());
         let tenant_profiles = tenant_profiles::TenantProfiles::default();
         let messaging = messaging::Servers::new(transport.roots());
-        Ok(Self { store, vault, profiles, tenant_profiles, transport, messaging, grants, config, clock, probe })
+        Ok(Self {
+            store,
+            vault,
+            profiles,
+            tenant_profiles,
+            transport,
+            messaging,
+            grants,
+            config,
+            signals,
+            wakes,
+            clock,
+            probe,
+        })
     }
 
     pub fn clock(&self) -> &Arc<dyn Clock> {
@@ -79,6 +105,10 @@ impl Gateway {
 
     pub fn probe(&self) -> &Arc<dyn Probe> {
         &self.probe
+    }
+
+    pub fn wakes(&self) -> &Arc<Wakes> {
+        &self.wakes
     }
 
     pub fn profiles(&self) -> &provider::Profiles {

@@ -8,6 +8,7 @@ use super::attempt::Attempt;
 use super::files::Write;
 use super::http_call::HttpCall;
 use super::messaging::Publish;
+use super::pace::Meter;
 use super::request::{Error, Identity, Refusal};
 use super::slots;
 use super::transport::Sent;
@@ -25,6 +26,7 @@ pub struct Effect {
     /// The provider's name in the effect's identity.
     pub provider: String,
     pub account: String,
+    pub meter: Meter,
     pub profile_version: String,
     pub method: String,
     /// Without its query, which may hold what is not for the ledger.
@@ -150,6 +152,7 @@ impl Effect {
             identity: storable(&words),
             provider: self.provider.clone(),
             account: self.account.clone(),
+            meter: self.meter.name.clone(),
             profile_version: self.profile_version.clone(),
             method: self.method.clone(),
             url: self.url.clone(),

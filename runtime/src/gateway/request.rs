@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
@@ -151,6 +152,15 @@ pub enum Refusal {
 pub enum Stop {
     #[error("the run waits until the outcome of effect {0} is settled")]
     Suspended(EffectId),
+    #[error("the run waits for the signal `{name}`")]
+    AwaitsSignal {
+        name: String,
+        /// The signals of the run that were known when it was last looked.
+        seen: i64,
+        until: Option<DateTime<Utc>>,
+    },
+    #[error("the provider takes no more for {} ms", after.as_millis())]
+    Deferred { after: Duration },
     #[error("the lease of this run is over")]
     LeaseOver,
     #[error("the ledger cannot be reached: {0}")]

@@ -26,6 +26,8 @@ pub struct Execution {
     pub input: String,
     pub memory_bytes: u64,
     pub deadline: Instant,
+    /// The time-out that the deadline stands for.
+    pub timeout: &'static str,
     /// None: fresh random numbers.
     pub random_seed: Option<[u8; 32]>,
 }
@@ -47,7 +49,7 @@ pub struct Ended {
 
 /// Runs one attempt to its end. All its sends are settled or marked unknown when this returns.
 pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> Ended {
-    let Execution { attempt, info, export, input, memory_bytes, deadline, random_seed } = execution;
+    let Execution { attempt, info, export, input, memory_bytes, deadline, timeout, random_seed } = execution;
     let run = Some((attempt.clone(), info));
     let mut store = new_store(engine, Setting { memory_bytes, deadline, random_seed, run });
     let stops = store.data().stops();
@@ -60,7 +62,7 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
             biased;
             stop = stops.come() => Err(outcome::stopped(stop)),
             result = &mut call => Ok(result),
-            () = tokio::time::sleep_until(deadline) => Err(timed_out()),
+            () = tokio::time::sleep_until(deadline) => Err(timed_out(timeout)),
             () = attempt.stopped() => {
                 let by_itself = tokio::time::timeout(ms(engine.config.stop_ms), call).await;
                 by_itself.map_err(|_| Outcome::Stopped)
@@ -85,8 +87,8 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
     Ended { outcome, stdout, stderr, peak_memory_bytes: guest.limiter.peak as u64 }
 }
 
-fn timed_out() -> Outcome {
-    Outcome::Ended { code: "timed-out", message: "the attempt did not end within start_to_close".to_owned() }
+fn timed_out(timeout: &str) -> Outcome {
+    Outcome::Ended { code: "timed-out", message: format!("the attempt did not end within {timeout}") }
 }
 
 /// A store whose guest gives way to others at every epoch and ends at its deadline.

@@ -15,6 +15,7 @@ mod limits;
 mod link;
 mod messaging;
 mod outcome;
+mod signals;
 mod sockets;
 mod stdio;
 mod wasi_http;

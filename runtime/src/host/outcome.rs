@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use wasmtime::Trap;
 
 use super::bindings::exports::deedbox::activity::activities as wit;
@@ -26,7 +27,11 @@ pub enum Outcome {
     Ended { code: &'static str, message: String },
     /// The run waits for the outcome of an effect.
     Suspended(EffectId),
-    /// The lease is over or the worker drains: the run is given back, and no attempt is spent.
+    /// The run waits for a signal.
+    AwaitsSignal { name: String, seen: i64, until: Option<DateTime<Utc>> },
+    /// A provider takes no more for a while.
+    Deferred(Duration),
+    /// The lease is over, the worker drains, or the run's owner wants it: no attempt is spent.
     Stopped,
     /// The database failed in the middle: the run is given back, and no attempt is spent.
     Interrupted,
@@ -104,6 +109,8 @@ fn failure_in(failure: wit::Failure) -> Failure {
 pub fn stopped(stop: Stop) -> Outcome {
     match stop {
         Stop::Suspended(effect) => Outcome::Suspended(effect),
+        Stop::AwaitsSignal { name, seen, until } => Outcome::AwaitsSignal { name, seen, until },
+        Stop::Deferred { after } => Outcome::Deferred(after),
         Stop::LeaseOver => Outcome::Stopped,
         Stop::Ledger(error) => Outcome::of_store(&error),
     }

@@ -17,28 +17,34 @@ pub struct Version {
     pub created_at: DateTime<Utc>,
 }
 
+/// A version to deploy. `policy` is a JSON text.
+#[derive(Clone, Copy, Debug)]
+pub struct NewVersion<'a> {
+    pub activity: &'a str,
+    pub digest: &'a [u8],
+    pub export: &'a str,
+    pub policy: &'a str,
+    /// Runs of the activity at once, whatever their version; none: no limit.
+    pub max_running: Option<i32>,
+}
+
 /// Deploys the next version and gives its number. Violates `activity_versions_module` when there is no such module.
-pub async fn deploy(
-    store: &Store,
-    tenant: &str,
-    activity: &str,
-    digest: &[u8],
-    export: &str,
-    policy: &str,
-) -> Result<i32> {
+pub async fn deploy(store: &Store, tenant: &str, new: NewVersion<'_>) -> Result<i32> {
     let version = sqlx::query_scalar!(
         r#"with head as (
-             insert into activities (tenant, activity, latest) values ($1, $2, 1)
-             on conflict (tenant, activity) do update set latest = activities.latest + 1, retired = false
+             insert into activities (tenant, activity, latest, max_running) values ($1, $2, 1, $6)
+             on conflict (tenant, activity) do update
+             set latest = activities.latest + 1, retired = false, max_running = $6
              returning latest)
            insert into activity_versions (tenant, activity, version, digest, export, policy)
            select $1, $2, latest, $3, $4, $5 from head
            returning version"#,
         tenant,
-        activity,
-        digest,
-        export,
-        policy
+        new.activity,
+        new.digest,
+        new.export,
+        new.policy,
+        new.max_running
     );
     Ok(version.fetch_one(&store.pool).await?)
 }

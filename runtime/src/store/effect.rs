@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::lease::Lease;
-use super::{Error, Result, Store, bounded};
+use super::{Error, Result, Store, bounded, rate};
 use crate::effect::{Learned, OnUnknown, Resend, State};
 
 /// How often a claim is tried again when another claim of the same effect committed between its snapshot and its end.
@@ -22,6 +22,8 @@ pub struct Claim {
     pub identity: String,
     pub provider: String,
     pub account: String,
+    /// What the provider's pace is counted by: see `rate`.
+    pub meter: String,
     pub profile_version: String,
     pub method: String,
     /// Without its query, which may hold what is not for the ledger.
@@ -97,6 +99,10 @@ pub enum Claimed {
     Found(Known),
     /// The caller's lease is over: nothing was changed and nothing may be sent.
     LeaseOver,
+    /// The provider asked for a pause, which goes on for so long: nothing was changed.
+    Blocked {
+        ms: u64,
+    },
 }
 
 /// Claims an effect that is absent or released.
@@ -118,6 +124,9 @@ pub async fn claim(store: &Store, claim: Claim) -> Result<Claimed> {
             }
             None if !lease_holds(store, &claim.lease).await? => return Ok(Claimed::LeaseOver),
             None => {}
+        }
+        if let Some(ms) = rate::blocked(store, &claim.lease.tenant, &claim.meter, &claim.account).await? {
+            return Ok(Claimed::Blocked { ms });
         }
     }
     Err(Error::Corrupt("an effect kept changing while it was being claimed".to_owned()))
@@ -189,13 +198,15 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
              select 1 from runs
              where tenant = $1 and run_id = $2 and token = $3 and state = 'running' and due_at > deedbox_now()
              for share),
+           blocked as (
+             select from rates where tenant = $1 and meter = $24 and account = $9 and blocked_until > deedbox_now()),
            claimed as (
              insert into effects (tenant, effect_id, keying, identity, run_id, provider, account, profile_version,
                method, url, digest, wire_key, carrier, window_ms, window_from, resend, on_unknown, also, lookup, look_at,
                lookup_sealed_with, streamed, state, holder_run, holder_token, holder_send, first_sent_at, last_sent_at)
              select $1, $5, $6, $7, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
                case when $21::text is not null then deedbox_now() end, $22, $23, 'claimed', $2, $3, 1, deedbox_now(), deedbox_now()
-             from lease
+             from lease where not exists (select from blocked)
              on conflict (tenant, effect_id) do update
              set state = 'claimed', holder_run = $2, holder_token = $3, holder_send = effects.holder_send + 1,
                  last_sent_at = deedbox_now(), settled_at = null, send_again = false
@@ -248,7 +259,8 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
         claim.also,
         claim.lookup,
         claim.lookup_sealed_with,
-        claim.streamed
+        claim.streamed,
+        claim.meter
     );
     bounded(row.fetch_optional(&store.pool)).await
 }
@@ -264,15 +276,20 @@ async fn lease_holds(store: &Store, lease: &Lease) -> Result<bool> {
     Ok(row.fetch_optional(&store.pool).await?.is_some())
 }
 
-/// Takes over a claimed effect from a holder that is done with it, for another send, and gives the send's number. None
-/// when the lease is over or somebody else took it first: nothing was changed.
-pub async fn resend(
-    store: &Store,
-    lease: &Lease,
-    attempt: i32,
-    effect_id: &[u8; 32],
-    from: Holder,
-) -> Result<Option<i32>> {
+/// What came of taking an effect over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is the caller's, for the send of this number.
+    Won { send: i32 },
+    /// The lease is over or somebody else took it first: nothing was changed.
+    Lost,
+    /// The provider asked for a pause, which goes on for so long: nothing was changed.
+    Blocked { ms: u64 },
+}
+
+/// Takes over a claimed effect from a holder that is done with it, for another send.
+pub async fn resend(store: &Store, claim: &Claim, from: Holder) -> Result<Taken> {
+    let lease = &claim.lease;
     let send = sqlx::query_scalar!(
         r#"with lease as (
              select 1 from runs
@@ -285,6 +302,8 @@ pub async fn resend(
              from lease
              where e.tenant = $1 and e.effect_id = $5 and e.state = 'claimed' and e.holder_run = $6
                and e.holder_token = $7 and e.holder_send = $8
+               and not exists (
+                 select from rates where tenant = $1 and meter = $9 and account = $10 and blocked_until > deedbox_now())
              returning e.holder_send),
            closed as (
              update sends s set ended_at = deedbox_now(), result = 'unknown'
@@ -295,15 +314,22 @@ pub async fn resend(
         lease.tenant,
         lease.run_id,
         lease.token,
-        attempt,
-        &effect_id[..],
+        claim.attempt,
+        &claim.effect_id[..],
         from.run_id,
         from.token,
-        from.send
+        from.send,
+        claim.meter,
+        claim.account
     );
     match bounded(send.fetch_optional(&store.pool)).await {
-        Err(error) if error.was_rolled_back() => Ok(None),
-        sent => sent,
+        Err(error) if error.was_rolled_back() => Ok(Taken::Lost),
+        Err(error) => Err(error),
+        Ok(Some(send)) => Ok(Taken::Won { send }),
+        Ok(None) => {
+            let blocked = rate::blocked(store, &lease.tenant, &claim.meter, &claim.account).await?;
+            Ok(blocked.map_or(Taken::Lost, |ms| Taken::Blocked { ms }))
+        }
     }
 }
 

@@ -57,14 +57,17 @@ pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Hold
     Ok(next.doubled)
 }
 
-/// Makes the runs due that wait for the effect.
+/// Makes the runs ready that wait for the effect.
 pub(super) async fn wake_waiting(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, effect_id: &[u8; 32]) -> Result<()> {
     sqlx::query!(
         "with woken as (
-           update runs set due_at = deedbox_now()
+           update runs
+           set state = 'queued', waiting_effect = null,
+               rank = case when paused_at is null then deedbox_rank(deedbox_now(), priority) end,
+               due_at = case when paused_at is not null then deedbox_now() end
            where tenant = $1 and waiting_effect = $2 and state = 'waiting'
-           returning 1)
-         select pg_notify('deedbox_due', '') from woken",
+           returning rank)
+         select pg_notify('deedbox_due', '') from woken where rank is not null limit 1",
         tenant,
         &effect_id[..]
     )

@@ -1,9 +1,17 @@
 //! Leases: how workers take runs, keep them and give them back. A lease has a token that grows with every lease of the
 //! run; whoever holds an older one changes nothing.
 
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{Result, Store, big, bounded, storable};
+
+/// The most runs that one statement leases, whatever is asked for.
+pub const MAX_LEASED: i64 = 100;
+
+/// Lanes (a tenant's activity) that one look compares with each other. A look that sees this many goes on behind them next
+/// time, so that a worker comes round to all.
+pub const MAX_LANES: i64 = 64;
 
 /// A run that this worker now holds, with all it needs to begin an attempt.
 #[derive(Clone, Debug)]
@@ -19,6 +27,8 @@ pub struct Leased {
     /// Attempts that count against `max_attempts`, this one included.
     pub spent: i32,
     pub token: i64,
+    /// What is left of `schedule_to_close`; none: it has none.
+    pub close_in_ms: Option<i64>,
 }
 
 /// One lease to renew or to give up.
@@ -27,6 +37,215 @@ pub struct Lease {
     pub tenant: String,
     pub run_id: Uuid,
     pub token: i64,
+}
+
+/// What to lease.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub worker: String,
+    pub limit: i64,
+    pub ttl_ms: u64,
+    /// Names this statement, for [`give_back`].
+    pub batch: Uuid,
+    /// The lane that the last look ended with; empty: look from the first.
+    pub after: Lane,
+}
+
+/// The runs of one activity of one tenant that are ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lane {
+    pub tenant: String,
+    pub activity: String,
+}
+
+/// What a look found.
+#[derive(Debug)]
+pub struct Look {
+    pub leased: Vec<Leased>,
+    /// Where the next look begins.
+    pub next: Lane,
+    /// Runs are ready, but a limit on what runs at once keeps them back.
+    pub held_back: bool,
+    /// Another worker was just deciding for a tenant or an activity with a limit: look again soon.
+    pub contended: bool,
+}
+
+struct Row {
+    tenant: Option<String>,
+    run_id: Option<Uuid>,
+    activity: Option<String>,
+    version: Option<i32>,
+    input: Option<String>,
+    retry: Option<String>,
+    max_attempts: Option<i32>,
+    attempts: Option<i32>,
+    spent: Option<i32>,
+    token: Option<i64>,
+    close_in_ms: Option<i64>,
+    lanes: i64,
+    last_tenant: Option<String>,
+    last_activity: Option<String>,
+    held_back: bool,
+    contended: bool,
+}
+
+impl Row {
+    fn leased(self) -> Option<Leased> {
+        Some(Leased {
+            tenant: self.tenant?,
+            run_id: self.run_id?,
+            activity: self.activity?,
+            version: self.version?,
+            input: self.input?,
+            retry: self.retry?,
+            max_attempts: self.max_attempts?,
+            attempt: self.attempts?,
+            spent: self.spent?,
+            token: self.token?,
+            close_in_ms: self.close_in_ms,
+        })
+    }
+}
+
+/// Leases up to `limit` ready runs. Every place goes to the tenant that has the fewest runs under way, and within a tenant to
+/// the run that ranks first. Tenants and activities that are paused or at their limit are left out.
+///
+/// The literal limits tell the planner how few rows there are; an expression tells it nothing.
+pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"with recursive lanes as (
+             (select tenant, activity from runs where rank is not null and (tenant, activity) > ($4, $5)
+              order by tenant, activity limit 1)
+             union all
+             select next.tenant, next.activity from lanes l cross join lateral (
+               select tenant, activity from runs where rank is not null and (tenant, activity) > (l.tenant, l.activity)
+               order by tenant, activity limit 1) next),
+           looked as materialized (select tenant, activity from lanes limit 64),
+           running as materialized (
+             select tenant, activity, count(*) as runs from runs where state = 'running' group by tenant, activity),
+           lane as materialized (
+             select l.tenant, l.activity,
+                    coalesce((select sum(runs) from running r where r.tenant = l.tenant), 0)::bigint as tenant_runs,
+                    case when t.max_running is not null
+                      then deedbox_room(l.tenant, null, t.max_running) end as tenant_room,
+                    case when a.max_running is not null
+                      then deedbox_room(l.tenant, l.activity, a.max_running) end as lane_room
+             from looked l
+             join tenants t on t.tenant = l.tenant
+             join activities a on a.tenant = l.tenant and a.activity = l.activity
+             where t.paused_at is null and a.paused_at is null),
+           ready as (
+             select l.tenant, l.activity, l.tenant_runs, l.tenant_room, c.rank, c.run_id,
+                    row_number() over (partition by l.tenant order by c.rank, c.run_id) as place
+             from lane l cross join lateral (
+               select rank, run_id from (
+                 select rank, run_id from runs r
+                 where r.tenant = l.tenant and r.activity = l.activity and r.rank is not null
+                 order by rank, run_id limit 100) first
+               order by rank, run_id limit greatest(0, least($1, l.tenant_room, l.lane_room))) c),
+           share as (
+             select tenant, activity, count(*) as runs from (
+               select tenant, activity from ready
+               where tenant_room is null or place <= tenant_room
+               order by tenant_runs + place, rank, run_id limit $1) fair
+             group by tenant, activity),
+           picked as (
+             select p.tenant, p.run_id from share s cross join lateral (
+               select tenant, run_id from runs r
+               where r.tenant = s.tenant and r.activity = s.activity and r.rank is not null
+               order by rank, run_id limit s.runs for update skip locked) p
+             limit 100),
+           leased as (
+             update runs r
+             set state = 'running', attempts = r.attempts + 1, spent = r.spent + 1, token = r.token + 1, worker = $2,
+                 lease_batch = $6, rank = null, due_at = deedbox_now() + $3 * interval '1 millisecond',
+                 waiting_effect = null, waiting_signal = null, started_at = coalesce(r.started_at, deedbox_now()),
+                 deadline_at = r.close_by
+             from picked p where r.tenant = p.tenant and r.run_id = p.run_id
+             returning r.tenant, r.run_id, r.activity, r.version, r.input, r.retry, r.max_attempts, r.attempts, r.spent,
+                       r.token, (extract(epoch from r.close_by - deedbox_now()) * 1000)::bigint as close_in_ms),
+           begun as (
+             insert into attempts (tenant, run_id, attempt, token, worker)
+             select tenant, run_id, attempts, token, $2 from leased)
+           select l.tenant as "tenant?", l.run_id as "run_id?", l.activity as "activity?", l.version as "version?",
+                  l.input as "input?", l.retry as "retry?", l.max_attempts as "max_attempts?", l.attempts as "attempts?",
+                  l.spent as "spent?", l.token as "token?", l.close_in_ms,
+                  (select count(*) from looked) as "lanes!",
+                  (select max(tenant) from looked) as last_tenant,
+                  (select activity from looked order by tenant desc, activity desc limit 1) as last_activity,
+                  exists (select from lane where tenant_room >= 0 or lane_room >= 0) as "held_back!",
+                  exists (select from lane where tenant_room < 0 or lane_room < 0) as "contended!"
+           from (select 1) as one left join leased l on true"#,
+        wanted.limit.min(MAX_LEASED) as i32,
+        wanted.worker,
+        big(wanted.ttl_ms) as f64,
+        wanted.after.tenant,
+        wanted.after.activity,
+        wanted.batch
+    );
+    let rows = bounded(rows.fetch_all(&store.pool)).await?;
+    let last = rows.first();
+    let more = last.is_some_and(|row| row.lanes >= MAX_LANES);
+    let lane = |row: &Row| row.last_tenant.clone().zip(row.last_activity.clone());
+    let next = last.filter(|_| more).and_then(lane).map(|(tenant, activity)| Lane { tenant, activity });
+    let (held_back, contended) = last.map_or((false, false), |row| (row.held_back, row.contended));
+    Ok(Look { next: next.unwrap_or_default(), held_back, contended, leased: rows.into_iter().filter_map(Row::leased).collect() })
+}
+
+/// Gives back the runs of a lease statement whose answer never came: no attempt of them has begun.
+pub async fn give_back(store: &Store, batch: Uuid) -> Result<u64> {
+    let given = sqlx::query!(
+        "with back as (
+           update runs r
+           set state = 'queued', spent = spent - 1, worker = null, lease_batch = null,
+               rank = case when paused_at is null then deedbox_rank(deedbox_now(), priority) end,
+               due_at = case when paused_at is not null then deedbox_now() end
+           where lease_batch = $1 and state = 'running'
+           returning r.tenant, r.run_id, r.attempts)
+         update attempts a set ended_at = deedbox_now(), outcome = 'interrupted'
+         from back where a.tenant = back.tenant and a.run_id = back.run_id and a.attempt = back.attempts",
+        batch
+    );
+    Ok(bounded(given.execute(&store.pool)).await?.rows_affected())
+}
+
+/// A lease that holds for another while, and what its run's owner wants of the attempt.
+#[derive(Clone, Debug)]
+pub struct Renewed {
+    pub lease: Lease,
+    pub wish: Option<Wish>,
+}
+
+/// What the owner of a run wants of the attempt under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    Cancel,
+    Pause,
+}
+
+/// Renews all leases of a worker in one statement, and gives those that it still holds.
+pub async fn renew(store: &Store, leases: &[Lease], ttl_ms: u64) -> Result<Vec<Renewed>> {
+    let tenants: Vec<String> = leases.iter().map(|l| l.tenant.clone()).collect();
+    let run_ids: Vec<Uuid> = leases.iter().map(|l| l.run_id).collect();
+    let tokens: Vec<i64> = leases.iter().map(|l| l.token).collect();
+    let rows = sqlx::query!(
+        r#"update runs r set due_at = deedbox_now() + $4 * interval '1 millisecond'
+           from unnest($1::text[], $2::uuid[], $3::bigint[]) as l (tenant, run_id, token)
+           where r.tenant = l.tenant and r.run_id = l.run_id and r.token = l.token and r.state = 'running'
+             and r.due_at > deedbox_now()
+           returning r.tenant, r.run_id, r.token, r.cancel_requested_at is not null as "cancel!",
+                     r.paused_at is not null as "pause!""#,
+        &tenants,
+        &run_ids,
+        &tokens,
+        big(ttl_ms) as f64
+    );
+    let renewed = rows.fetch_all(&store.pool).await?.into_iter().map(|row| Renewed {
+        lease: Lease { tenant: row.tenant, run_id: row.run_id, token: row.token },
+        wish: if row.cancel { Some(Wish::Cancel) } else { row.pause.then_some(Wish::Pause) },
+    });
+    Ok(renewed.collect())
 }
 
 /// How an attempt ended.
@@ -41,7 +260,7 @@ pub struct Finish {
     pub next: Next,
 }
 
-/// What becomes of the run.
+/// What becomes of the run. Only `Complete`, `Fail` and `Retry` spend the attempt.
 #[derive(Clone, Debug)]
 pub enum Next {
     Complete {
@@ -51,88 +270,59 @@ pub enum Next {
     Retry {
         after_ms: u64,
     },
-    /// Waits until the effect's question is settled; no attempt is spent.
-    Wait {
+    /// Waits until the effect's question is settled.
+    AwaitEffect {
         effect_id: [u8; 32],
     },
-    /// Goes back to the queue; no attempt is spent.
+    /// Waits for a signal of this name, or for the time. `seen`: the signals that the attempt knew of.
+    AwaitSignal {
+        name: String,
+        seen: i64,
+        until: Option<DateTime<Utc>>,
+    },
+    /// Waits for a time: a provider does not take more now.
+    Defer {
+        after_ms: u64,
+    },
+    /// Goes back to the queue.
     Requeue {
         after_ms: u64,
     },
-}
-
-/// Leases up to `limit` due runs of any tenant, oldest first, for `ttl_ms`. A run whose former lease ran out is taken
-/// over: its last attempt is recorded as `worker-lost` and counts.
-pub async fn lease(store: &Store, worker: &str, limit: i64, ttl_ms: u64) -> Result<Vec<Leased>> {
-    let rows = sqlx::query_as!(
-        Leased,
-        r#"with picked as (
-             select tenant, run_id from runs
-             where due_at <= deedbox_now() and (state <> 'running' or spent < max_attempts)
-             order by due_at limit $1 for update skip locked),
-           leased as (
-             update runs r
-             set state = 'running', attempts = r.attempts + 1, spent = r.spent + 1, token = r.token + 1, worker = $2,
-                 due_at = deedbox_now() + $3 * interval '1 millisecond', waiting_effect = null,
-                 started_at = coalesce(r.started_at, deedbox_now())
-             from picked p where r.tenant = p.tenant and r.run_id = p.run_id
-             returning r.tenant, r.run_id, r.activity, r.version, r.input, r.retry, r.max_attempts, r.attempts, r.spent,
-                       r.token),
-           lost as (
-             update attempts a set ended_at = deedbox_now(), outcome = 'worker-lost'
-             from leased l where a.tenant = l.tenant and a.run_id = l.run_id and a.attempt = l.attempts - 1
-               and a.ended_at is null),
-           begun as (
-             insert into attempts (tenant, run_id, attempt, token, worker)
-             select tenant, run_id, attempts, token, $2 from leased)
-           select tenant as "tenant!", run_id as "run_id!", activity as "activity!", version as "version!",
-                  input as "input!", retry as "retry!", max_attempts as "max_attempts!", attempts as "attempt!",
-                  spent as "spent!", token as "token!"
-           from leased"#,
-        limit,
-        worker,
-        big(ttl_ms) as f64
-    );
-    bounded(rows.fetch_all(&store.pool)).await
-}
-
-/// Renews all leases of a worker in one statement, and gives those that it still holds.
-pub async fn renew(store: &Store, leases: &[Lease], ttl_ms: u64) -> Result<Vec<Lease>> {
-    let tenants: Vec<String> = leases.iter().map(|l| l.tenant.clone()).collect();
-    let run_ids: Vec<Uuid> = leases.iter().map(|l| l.run_id).collect();
-    let tokens: Vec<i64> = leases.iter().map(|l| l.token).collect();
-    let rows = sqlx::query_as!(
-        Lease,
-        r#"update runs r set due_at = deedbox_now() + $4 * interval '1 millisecond'
-           from unnest($1::text[], $2::uuid[], $3::bigint[]) as l (tenant, run_id, token)
-           where r.tenant = l.tenant and r.run_id = l.run_id and r.token = l.token and r.state = 'running'
-             and r.due_at > deedbox_now()
-           returning r.tenant, r.run_id, r.token"#,
-        &tenants,
-        &run_ids,
-        &tokens,
-        big(ttl_ms) as f64
-    );
-    Ok(rows.fetch_all(&store.pool).await?)
+    /// Its owner wants it to end.
+    Cancel,
 }
 
 /// Ends an attempt under its lease; false when the lease is over, and then nothing is changed. A run that ends leaves
-/// its unsettled effects escaped. A run may be given back to the queue after the lease's end, while nobody else has it.
+/// its unsettled effects escaped; one whose cancelling was asked for ends instead of going on. A run may be given back to
+/// the queue, or cancelled, after the lease's end, while nobody else has it.
 pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
     let change = Change::of(&finish.next);
     let done = sqlx::query_scalar!(
         r#"with waited as (
              select state from effects where tenant = $1 and effect_id = $11 for share),
+           nothing_open as (
+             select coalesce($10::float8 = 0, false)
+                    or $11::bytea is not null and (select state from waited) is distinct from 'escaped' as yes),
            run as (
-             update runs
-             set state = $4, output = $5, failure = case when $4 = 'failed' then $7 end, spent = spent - $8, worker = null,
-                 waiting_effect = $11,
-                 due_at = case when $10::float8 is not null then deedbox_now() + $10 * interval '1 millisecond'
-                               when $11::bytea is not null and (select state from waited) is distinct from 'escaped'
-                                 then deedbox_now() end,
-                 ended_at = case when $4 in ('completed', 'failed') then deedbox_now() end
-             where tenant = $1 and run_id = $2 and token = $3 and state = 'running' and (due_at > deedbox_now() or $12)
-             returning tenant, run_id, attempts, ended_at),
+             update runs r
+             set state = deedbox_next_state($4, cancel_requested_at, o.yes or signals_received > $14),
+                 output = $5, failure = case when $4 = 'failed' then $7 end, spent = spent - $8,
+                 worker = null, lease_batch = null, waiting_effect = $11, waiting_signal = $13,
+                 rank = case when deedbox_next_state($4, cancel_requested_at, o.yes or signals_received > $14) = 'queued'
+                               and (o.yes or signals_received > $14) and paused_at is null
+                             then deedbox_rank(deedbox_now(), priority) end,
+                 due_at = case when deedbox_next_state($4, cancel_requested_at, false) not in ('queued', 'waiting') then null
+                               when o.yes or signals_received > $14
+                                 then case when paused_at is not null then deedbox_now() end
+                               when $10::float8 is not null then deedbox_now() + $10 * interval '1 millisecond'
+                               else $15 end,
+                 deadline_at = case when deedbox_next_state($4, cancel_requested_at, false) in ('queued', 'waiting')
+                                    then deadline_at end,
+                 ended_at = case when deedbox_next_state($4, cancel_requested_at, false) not in ('queued', 'waiting')
+                                 then deedbox_now() end
+             from nothing_open o
+             where tenant = $1 and run_id = $2 and token = $3 and r.state = 'running' and (due_at > deedbox_now() or $12)
+             returning tenant, run_id, attempts, ended_at, rank),
            attempt as (
              update attempts a set ended_at = deedbox_now(), outcome = $6, failure = $7, peak_memory_bytes = $9
              from run where a.tenant = run.tenant and a.run_id = run.run_id and a.attempt = run.attempts),
@@ -141,8 +331,9 @@ pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
              from run where run.ended_at is not null and e.tenant = run.tenant and e.holder_run = run.run_id
                and e.state = 'claimed'),
            told as (
-             select pg_notify(case when run.ended_at is null then 'deedbox_due' else 'deedbox_ended' end,
-                              run.tenant || '/' || run.run_id::text)
+             select case when run.ended_at is not null
+                           then pg_notify('deedbox_ended', run.tenant || '/' || run.run_id::text)
+                         when run.rank is not null then pg_notify('deedbox_due', '') end
              from run)
            select count(*) as "count!" from run, told"#,
         finish.lease.tenant,
@@ -156,7 +347,10 @@ pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
         finish.peak_memory_bytes,
         change.due_in_ms,
         change.waiting_effect,
-        finish.next.only_gives_back()
+        finish.next.only_gives_back(),
+        change.waiting_signal,
+        change.seen,
+        change.until
     );
     Ok(bounded(done.fetch_one(&store.pool)).await? == 1)
 }
@@ -164,74 +358,37 @@ pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
 impl Next {
     /// Such a finish also counts after the lease's end, as long as nobody else has taken the run: it claims nothing.
     pub fn only_gives_back(&self) -> bool {
-        matches!(self, Self::Requeue { .. })
+        matches!(self, Self::Requeue { .. } | Self::Cancel)
     }
 }
 
+#[derive(Default)]
 struct Change<'a> {
     state: &'static str,
     output: Option<&'a str>,
     spent_back: i32,
     due_in_ms: Option<f64>,
     waiting_effect: Option<&'a [u8]>,
+    waiting_signal: Option<&'a str>,
+    seen: Option<i64>,
+    until: Option<DateTime<Utc>>,
 }
 
 impl<'a> Change<'a> {
     fn of(next: &'a Next) -> Self {
-        let ended = Self { state: "failed", output: None, spent_back: 0, due_in_ms: None, waiting_effect: None };
+        let ended = |state| Self { state, ..Self::default() };
+        let unspent = |state| Self { state, spent_back: 1, ..Self::default() };
         match next {
-            Next::Complete { output } => Self { state: "completed", output: Some(output), ..ended },
-            Next::Fail => ended,
-            Next::Retry { after_ms } => Self { state: "waiting", due_in_ms: Some(big(*after_ms) as f64), ..ended },
-            Next::Wait { effect_id } => {
-                Self { state: "waiting", spent_back: 1, waiting_effect: Some(effect_id), ..ended }
-            }
-            Next::Requeue { after_ms } => {
-                Self { state: "queued", spent_back: 1, due_in_ms: Some(big(*after_ms) as f64), ..ended }
+            Next::Complete { output } => Self { output: Some(output), ..ended("completed") },
+            Next::Fail => ended("failed"),
+            Next::Cancel => unspent("cancelled"),
+            Next::Retry { after_ms } => Self { due_in_ms: Some(big(*after_ms) as f64), ..ended("waiting") },
+            Next::Defer { after_ms } => Self { due_in_ms: Some(big(*after_ms) as f64), ..unspent("waiting") },
+            Next::Requeue { after_ms } => Self { due_in_ms: Some(big(*after_ms) as f64), ..unspent("queued") },
+            Next::AwaitEffect { effect_id } => Self { waiting_effect: Some(effect_id), ..unspent("waiting") },
+            Next::AwaitSignal { name, seen, until } => {
+                Self { waiting_signal: Some(name), seen: Some(*seen), until: *until, ..unspent("waiting") }
             }
         }
     }
-}
-
-/// Ends runs whose worker was lost in their last allowed attempt, at most `limit`, and gives their number. Their
-/// unsettled effects are escaped, by a statement of its own: a claim that committed while the runs were being locked is to
-/// be seen.
-pub async fn fail_lost(store: &Store, limit: i64, failure: &str) -> Result<usize> {
-    let mut tx = store.pool.begin().await?;
-    let ended = sqlx::query!(
-        r#"with lost as (
-             select tenant, run_id from runs
-             where due_at <= deedbox_now() and state = 'running' and spent >= max_attempts
-             order by due_at limit $1 for update skip locked),
-           run as (
-             update runs r set state = 'failed', failure = $2, ended_at = deedbox_now(), due_at = null, worker = null
-             from lost l where r.tenant = l.tenant and r.run_id = l.run_id
-             returning r.tenant, r.run_id, r.attempts),
-           attempt as (
-             update attempts a set ended_at = deedbox_now(), outcome = 'worker-lost'
-             from run where a.tenant = run.tenant and a.run_id = run.run_id and a.attempt = run.attempts
-               and a.ended_at is null)
-           select tenant as "tenant!", run_id as "run_id!",
-                  pg_notify('deedbox_ended', tenant || '/' || run_id::text)::text as told
-           from run"#,
-        limit,
-        failure
-    )
-    .fetch_all(&mut *tx)
-    .await?;
-    if !ended.is_empty() {
-        let tenants: Vec<String> = ended.iter().map(|run| run.tenant.clone()).collect();
-        let run_ids: Vec<Uuid> = ended.iter().map(|run| run.run_id).collect();
-        sqlx::query!(
-            "update effects e set state = 'escaped', settled_at = deedbox_now()
-             from unnest($1::text[], $2::uuid[]) as run (tenant, run_id)
-             where e.tenant = run.tenant and e.holder_run = run.run_id and e.state = 'claimed'",
-            &tenants,
-            &run_ids
-        )
-        .execute(&mut *tx)
-        .await?;
-    }
-    tx.commit().await?;
-    Ok(ended.len())
 }

@@ -1,12 +1,29 @@
 //! All SQL. One file per table, one verb-named function per statement; nothing else in the crate names sqlx.
 //!
-//! Every function takes the tenant first. The few that cross tenants are `lease::lease`, `lease::renew` (by the worker's
-//! own runs), `lease::fail_lost`, `resolution::take_due` and `retention::sweep`. No transaction is open while a guest runs or a provider is called: what a run or
+//! Every function takes the tenant first. The few that cross tenants are `lease::lease`, `lease::renew` and
+//! `lease::give_back` (by the worker's own runs), those of `duty`, `resolution::take_due` and `retention::sweep`. No transaction is open while a guest runs or a provider is called: what a run or
 //! an effect needs is one statement. Each such function takes one owned request and gives one answer, so that many
 //! requests can be gathered into one statement behind it without its callers knowing.
 
+/// Carries out a transaction, an async block, and again if the database ended it for the sake of another: nothing of it was
+/// changed then. A macro, because a closure that gives a borrowing future cannot say that the future is `Send`.
+macro_rules! retried {
+    ($transaction:expr) => {{
+        let mut tries = 1;
+        loop {
+            let result: $crate::store::Result<_> = $transaction.await;
+            match result {
+                Err(error) if error.was_rolled_back() && tries < $crate::store::TRIES => tries += 1,
+                result => break result,
+            }
+        }
+    }};
+}
+
 pub mod activity;
 pub mod checkpoint;
+pub mod control;
+pub mod duty;
 pub mod effect;
 pub mod late;
 pub mod lease;
@@ -15,11 +32,14 @@ pub mod log;
 pub mod module;
 pub mod notify;
 pub mod provider;
+pub mod rate;
 pub mod resolution;
 pub mod retention;
 pub mod run;
 pub mod secret;
 pub mod send;
+pub mod signal;
+pub mod start;
 pub mod tenant;
 pub mod token;
 
@@ -44,6 +64,10 @@ pub enum Error {
     Unavailable(#[source] sqlx::Error),
     #[error("the connection to the database was lost")]
     ConnectionLost,
+    #[error("what the database tells of does not arrive, as behind a pooler that shares connections between transactions")]
+    Deaf,
+    #[error("the database takes no changes now: it is a standby, or read-only")]
+    ReadOnly,
     #[error("the database did not answer within {} s", STATEMENT.as_secs())]
     TimedOut,
     #[error("the database could not carry out a statement: {0}")]
@@ -84,7 +108,7 @@ fn is_statement_fault(code: &str) -> bool {
 impl Error {
     /// True when the database is in trouble and the same statement may succeed later. Whether it was carried out is not known.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::ConnectionLost | Self::TimedOut)
+        matches!(self, Self::Unavailable(_) | Self::ConnectionLost | Self::TimedOut | Self::ReadOnly)
     }
 
     /// True when the database chose this statement to end a deadlock or a conflict: nothing was changed (SQLSTATE class 40).
@@ -109,6 +133,8 @@ impl Store {
             .max_connections(max_connections)
             .acquire_timeout(Duration::from_secs(10))
             .test_before_acquire(false)
+            // After a failover the address may lead to the old primary for a while: a connection to a standby would stay one.
+            .after_connect(|connection, _| Box::pin(refuse_standby(connection)))
             .connect_lazy_with(options);
         Ok(Self { pool })
     }
@@ -143,15 +169,20 @@ impl Store {
         }
     }
 
-    /// Succeeds when the database answers.
+    /// Succeeds when the database answers and takes changes.
     pub async fn ping(&self) -> Result<()> {
-        sqlx::query!("select 1 as one").fetch_one(&self.pool).await?;
-        Ok(())
+        let read_only = sqlx::query_scalar!(r#"select current_setting('transaction_read_only') = 'on' as "read_only!""#);
+        if read_only.fetch_one(&self.pool).await? { Err(Error::ReadOnly) } else { Ok(()) }
     }
 
     pub async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+async fn refuse_standby(connection: &mut sqlx::PgConnection) -> std::result::Result<(), sqlx::Error> {
+    let standby = sqlx::query_scalar!(r#"select pg_is_in_recovery() as "standby!""#).fetch_one(connection).await?;
+    if standby { Err(sqlx::Error::protocol("this server is a standby")) } else { Ok(()) }
 }
 
 /// Creates a database on the server of `url` if it is not there. `name` must be an identifier that needs no quotes.
@@ -172,6 +203,9 @@ const STATEMENT: Duration = Duration::from_secs(15);
 async fn bounded<T>(statement: impl Future<Output = std::result::Result<T, sqlx::Error>>) -> Result<T> {
     Ok(tokio::time::timeout(STATEMENT, statement).await.map_err(|_| Error::TimedOut)??)
 }
+
+/// How often a transaction is tried again that the database ended for the sake of another.
+const TRIES: usize = 10;
 
 /// PostgreSQL text cannot hold NUL: it is shown as the replacement character.
 pub fn storable(text: &str) -> String {

@@ -66,7 +66,22 @@ pub enum Resolved {
 
 /// Settles an open question, records who did, and wakes the runs that wait for it.
 pub async fn resolve(store: &Store, tenant: &str, resolution: &Resolution) -> Result<Resolved> {
-    let mut tx = store.pool.begin().await?;
+    retried!(async {
+        let mut tx = store.pool.begin().await?;
+        let resolved = resolve_in(&mut tx, tenant, resolution, false).await?;
+        tx.commit().await?;
+        Ok(resolved)
+    })
+}
+
+/// The same inside a transaction. `proof`: who says that it happened has it from the provider, so that it also settles an
+/// effect whose send is still under way, as late proof.
+pub(super) async fn resolve_in(
+    tx: &mut sqlx::PgTransaction<'_>,
+    tenant: &str,
+    resolution: &Resolution,
+    proof: bool,
+) -> Result<Resolved> {
     let locked = sqlx::query!(
         r#"select state, (extract(epoch from settled_at - deedbox_now()) * 1000)::bigint + $3 as early_ms
            from effects where tenant = $1 and effect_id = $2 for update"#,
@@ -74,9 +89,13 @@ pub async fn resolve(store: &Store, tenant: &str, resolution: &Resolution) -> Re
         &resolution.effect_id[..],
         big(resolution.in_flight_ms)
     );
-    let Some(row) = locked.fetch_optional(&mut *tx).await? else { return Ok(Resolved::Unknown) };
+    let Some(row) = locked.fetch_optional(&mut **tx).await? else { return Ok(Resolved::Unknown) };
     let state: State = row.state.parse().map_err(|e: crate::effect::UnknownWord| Error::Corrupt(e.to_string()))?;
-    let Ok(next) = transition(Some(state), resolution.outcome.event()) else { return Ok(Resolved::NotOpen(state)) };
+    let event = match (state, resolution.outcome) {
+        (State::Claimed, Outcome::Happened) if proof => Event::LateProof { repeated: false },
+        (_, outcome) => outcome.event(),
+    };
+    let Ok(next) = transition(Some(state), event) else { return Ok(Resolved::NotOpen(state)) };
     let early = row.early_ms.unwrap_or(0);
     if resolution.outcome == Outcome::DidNotHappen && early > 0 {
         return Ok(Resolved::TooEarly { ms: early });
@@ -97,7 +116,7 @@ pub async fn resolve(store: &Store, tenant: &str, resolution: &Resolution) -> Re
         answer.map(|a| a.source.as_str()),
         answer.and_then(|a| a.sealed_with.as_deref())
     )
-    .execute(&mut *tx)
+    .execute(&mut **tx)
     .await?;
     sqlx::query!(
         "insert into resolutions (tenant, resolution_id, effect_id, resolved_by, outcome, note, status)
@@ -110,10 +129,9 @@ pub async fn resolve(store: &Store, tenant: &str, resolution: &Resolution) -> Re
         storable(&resolution.note),
         answer.map(|a| a.status)
     )
-    .execute(&mut *tx)
+    .execute(&mut **tx)
     .await?;
-    wake_waiting(&mut tx, tenant, &resolution.effect_id).await?;
-    tx.commit().await?;
+    wake_waiting(tx, tenant, &resolution.effect_id).await?;
     Ok(Resolved::Done(next.state))
 }
 

@@ -1,22 +1,12 @@
-//! Runs as their owners see them. What workers do to them is in `lease`.
+//! Runs as their owners see them. How they begin is in `start`, what their owners do to them in `control`, what workers do
+//! to them in `lease`.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{Result, Store};
 
-/// A run to start. `input` and `retry` are JSON texts.
-#[derive(Clone, Debug)]
-pub struct NewRun {
-    pub run_id: Uuid,
-    pub activity: String,
-    pub version: i32,
-    pub input: String,
-    pub retry: String,
-    pub max_attempts: i32,
-}
-
-/// A run's snapshot. `input`, `output` and `failure` are JSON texts.
+/// A run's snapshot. `input`, `output`, `failure` and `labels` are JSON texts.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub run_id: Uuid,
@@ -30,6 +20,14 @@ pub struct Run {
     pub attempts: i32,
     pub due_at: Option<DateTime<Utc>>,
     pub waiting_effect: Option<Vec<u8>>,
+    pub waiting_signal: Option<String>,
+    pub priority: i16,
+    pub run_name: Option<String>,
+    pub labels: String,
+    pub close_by: Option<DateTime<Utc>>,
+    pub paused_at: Option<DateTime<Utc>>,
+    pub cancel_requested_at: Option<DateTime<Utc>>,
+    pub cancel_reason: Option<String>,
     pub created_at: DateTime<Utc>,
     pub started_at: Option<DateTime<Utc>>,
     pub ended_at: Option<DateTime<Utc>>,
@@ -51,35 +49,21 @@ pub struct Attempt {
 pub struct Filter {
     pub activity: Option<String>,
     pub state: Option<String>,
+    pub run_name: Option<String>,
+    /// A label and its value.
+    pub label: Option<(String, String)>,
+    /// Only those that are paused, or only those that are not.
+    pub paused: Option<bool>,
     /// The last run of the page before: its creation time and id.
     pub after: Option<(DateTime<Utc>, Uuid)>,
     pub limit: i64,
-}
-
-/// Queues a run and wakes a worker.
-pub async fn start(store: &Store, tenant: &str, run: &NewRun) -> Result<DateTime<Utc>> {
-    let created_at = sqlx::query_scalar!(
-        r#"with run as (
-             insert into runs (tenant, run_id, activity, version, state, input, retry, max_attempts, due_at)
-             values ($1, $2, $3, $4, 'queued', $5, $6, $7, deedbox_now())
-             returning created_at),
-           woken as (select pg_notify('deedbox_due', '') from run)
-           select created_at from run, woken"#,
-        tenant,
-        run.run_id,
-        run.activity,
-        run.version,
-        run.input,
-        run.retry,
-        run.max_attempts
-    );
-    Ok(created_at.fetch_one(&store.pool).await?)
 }
 
 pub async fn find(store: &Store, tenant: &str, run_id: Uuid) -> Result<Option<Run>> {
     let row = sqlx::query_as!(
         Run,
         "select run_id, activity, version, state, input, output, failure, max_attempts, attempts, due_at, waiting_effect,
+                waiting_signal, priority, run_name, labels, close_by, paused_at, cancel_requested_at, cancel_reason,
                 created_at, started_at, ended_at
          from runs where tenant = $1 and run_id = $2",
         tenant,
@@ -91,19 +75,30 @@ pub async fn find(store: &Store, tenant: &str, run_id: Uuid) -> Result<Option<Ru
 /// Newest first.
 pub async fn list(store: &Store, tenant: &str, filter: &Filter) -> Result<Vec<Run>> {
     let (after_time, after_id) = filter.after.unzip();
+    let (label, value) = filter.label.clone().unzip();
     let rows = sqlx::query_as!(
         Run,
         "select run_id, activity, version, state, input, output, failure, max_attempts, attempts, due_at, waiting_effect,
+                waiting_signal, priority, run_name, labels, close_by, paused_at, cancel_requested_at, cancel_reason,
                 created_at, started_at, ended_at
-         from runs
+         from runs r
          where tenant = $1
            and ($2::text is null or activity = $2)
            and ($3::text is null or state = $3)
-           and ($4::timestamptz is null or (created_at, run_id) < ($4, $5))
-         order by created_at desc, run_id desc limit $6",
+           and ($4::text is null or run_name = $4)
+           and ($5::text is null or exists (
+             select from run_labels l where l.tenant = $1 and l.label = $5 and l.value = $6
+               and l.created_at = r.created_at and l.run_id = r.run_id))
+           and ($7::boolean is null or (paused_at is not null) = $7)
+           and ($8::timestamptz is null or (created_at, run_id) < ($8, $9))
+         order by created_at desc, run_id desc limit $10",
         tenant,
         filter.activity,
         filter.state,
+        filter.run_name,
+        label,
+        value,
+        filter.paused,
         after_time,
         after_id,
         filter.limit

@@ -17,3 +17,31 @@ pub async fn list(store: &Store) -> Result<Vec<String>> {
     let rows = sqlx::query_scalar!("select tenant from tenants where tenant <> '_admin' order by tenant");
     Ok(rows.fetch_all(&store.pool).await?)
 }
+
+/// What bounds a tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Runs at once; none: no limit. More stay queued.
+    pub max_running: Option<i32>,
+    pub paused: bool,
+}
+
+pub async fn limits(store: &Store, tenant: &str) -> Result<Option<Limits>> {
+    let row = sqlx::query_as!(
+        Limits,
+        r#"select max_running, paused_at is not null as "paused!" from tenants where tenant = $1 and tenant <> '_admin'"#,
+        tenant
+    );
+    Ok(row.fetch_optional(&store.pool).await?)
+}
+
+/// Sets the limits; false when there is no such tenant.
+pub async fn set_limits(store: &Store, tenant: &str, max_running: Option<i32>) -> Result<bool> {
+    let row = sqlx::query!(
+        "update tenants set max_running = $2 where tenant = $1 and tenant <> '_admin'
+         returning pg_notify('deedbox_due', '')::text as told",
+        tenant,
+        max_running
+    );
+    Ok(row.fetch_optional(&store.pool).await?.is_some())
+}

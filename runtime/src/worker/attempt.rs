@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::Worker;
-use super::finish;
+use super::finish::{self, Around};
+use super::{Held, Worker};
 use super::versions::Version;
 use crate::config::ms;
 use crate::gateway::{self, Lease};
@@ -16,7 +16,7 @@ use crate::key;
 use crate::policy::Randomness;
 use crate::probe::Point;
 use crate::registry;
-use crate::store::lease::Leased;
+use crate::store::lease::{Finish, Leased};
 use crate::store::{self, log::Log};
 
 /// How long after the lease's end a run is still tried to be given back.
@@ -27,24 +27,30 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 impl Worker {
     /// Runs the attempt and records its end. Gives up silently when the lease is over: whoever took over records more.
-    pub(super) async fn attempt(&self, leased: Leased, deadline: Duration) {
+    pub(super) async fn attempt(&self, Held { leased, deadline, close_at }: Held) {
         let span = tracing::info_span!("attempt", tenant.id = leased.tenant, run.id = %leased.run_id, attempt = leased.attempt);
-        self.attempt_in_span(leased, deadline).instrument(span).await;
+        self.attempt_in_span(leased, deadline, close_at).instrument(span).await;
     }
 
-    async fn attempt_in_span(&self, leased: Leased, deadline: Duration) {
+    async fn attempt_in_span(&self, leased: Leased, deadline: Duration, close_at: Option<Instant>) {
         let record = store::lease::Lease { tenant: leased.tenant.clone(), run_id: leased.run_id, token: leased.token };
         let lease = Lease::new(record, deadline);
         let _held = self.leases.hold(lease.clone());
-        let ended = match self.prepare(&leased).await {
-            Ok((version, module)) => self.execute(&leased, &lease, &version, &module).await,
-            Err(error) => unprepared(error),
+        let (ended, provider_wait) = match self.prepare(&leased).await {
+            Ok((version, module)) => self.execute(&leased, &lease, &version, &module, close_at).await,
+            Err(error) => (unprepared(error), None),
         };
         let probe = &self.gateway.probe();
         probe.reach(Point::AfterReturn).await;
         self.keep_logs(&leased, &ended).await;
         probe.reach(Point::BeforeFinish).await;
-        self.record(&leased, &lease, ended).await;
+        let around = Around {
+            max_retry_after: ms(self.config.max_retry_after_ms),
+            provider_wait,
+            close_left: close_at.map(|at| at.saturating_duration_since(Instant::now())),
+            ending: lease.ending(),
+        };
+        self.record(&lease, finish::finish(&leased, ended, &around, rand::random())).await;
     }
 
     async fn prepare(&self, leased: &Leased) -> Result<(Arc<Version>, Arc<Module>), registry::Error> {
@@ -53,7 +59,15 @@ impl Worker {
         Ok((version, module))
     }
 
-    async fn execute(&self, leased: &Leased, lease: &Arc<Lease>, version: &Version, module: &Module) -> Ended {
+    /// Also tells how long a provider wants to be left alone.
+    async fn execute(
+        &self,
+        leased: &Leased,
+        lease: &Arc<Lease>,
+        version: &Version,
+        module: &Module,
+        close_at: Option<Instant>,
+    ) -> (Ended, Option<Duration>) {
         let policy = &version.policy;
         let started = Instant::now();
         let attempt = gateway::Attempt::new(
@@ -66,8 +80,13 @@ impl Worker {
         let engine = self.registry.engine();
         let memory_bytes = policy.limits.memory_bytes.unwrap_or(engine.config().default_memory_bytes);
         let seed = || key::random_seed(&self.random_secret, &leased.tenant, leased.run_id);
+        let end = started + policy.timeouts.start_to_close.0;
+        let (deadline, timeout) = match close_at {
+            Some(close) if close < end => (close, "schedule_to_close"),
+            _ => (end, "start_to_close"),
+        };
         let execution = Execution {
-            attempt,
+            attempt: attempt.clone(),
             info: RunInfo {
                 activity: leased.activity.clone(),
                 attempt: leased.attempt.unsigned_abs(),
@@ -76,10 +95,11 @@ impl Worker {
             export: version.export.clone(),
             input: leased.input.clone(),
             memory_bytes: memory_bytes.min(engine.config().max_memory_bytes),
-            deadline: started + policy.timeouts.start_to_close.0,
+            deadline,
+            timeout,
             random_seed: (policy.randomness == Randomness::Stable).then(seed),
         };
-        host::execute(engine, module, execution).await
+        (host::execute(engine, module, execution).await, attempt.retry_after())
     }
 
     async fn keep_logs(&self, leased: &Leased, ended: &Ended) {
@@ -101,8 +121,7 @@ impl Worker {
     }
 
     /// Tries again while the database fails, for as long as the lease could still hold.
-    async fn record(&self, leased: &Leased, lease: &Lease, ended: Ended) {
-        let finish = finish::finish(leased, ended, ms(self.config.max_retry_after_ms), rand::random());
+    async fn record(&self, lease: &Lease, finish: Finish) {
         let mut pause = RETRY_PAUSE;
         let give_up = || {
             let longer = if finish.next.only_gives_back() { GIVE_BACK_FOR } else { Duration::ZERO };

@@ -4,20 +4,41 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::gateway::Ending;
 use crate::host::{Ended, Failure, FailureKind, Outcome};
 use crate::policy::Retry;
 use crate::store::lease::{Finish, Lease, Leased, Next};
 use crate::store::storable;
 
+/// What counts besides how the attempt went.
+#[derive(Clone, Copy, Debug)]
+pub struct Around {
+    /// The latest time that a failure may ask for.
+    pub max_retry_after: Duration,
+    /// How long a provider wants to be left alone.
+    pub provider_wait: Option<Duration>,
+    /// What is left of `schedule_to_close`.
+    pub close_left: Option<Duration>,
+    /// Why the attempt was stopped, if it was.
+    pub ending: Option<Ending>,
+}
+
 /// How long a run rests after the database failed under it.
 const INTERRUPTED_PAUSE_MS: u64 = 1_000;
 
 /// Decides by the outcome and the policy. `chance`: 0 to 1, for the jitter.
-pub fn finish(leased: &Leased, ended: Ended, max_retry_after: Duration, chance: f64) -> Finish {
+pub fn finish(leased: &Leased, ended: Ended, around: &Around, chance: f64) -> Finish {
     let (outcome, failure, next) = match ended.outcome {
         Outcome::Completed(output) => ("completed".to_owned(), None, Next::Complete { output }),
-        Outcome::Suspended(effect) => ("suspended".to_owned(), None, Next::Wait { effect_id: effect.0 }),
-        Outcome::Stopped => ("drained".to_owned(), None, Next::Requeue { after_ms: 0 }),
+        Outcome::Suspended(effect) => ("suspended".to_owned(), None, Next::AwaitEffect { effect_id: effect.0 }),
+        Outcome::AwaitsSignal { name, seen, until } => {
+            ("suspended".to_owned(), None, Next::AwaitSignal { name, seen, until })
+        }
+        Outcome::Deferred(after) => ("deferred".to_owned(), None, Next::Defer { after_ms: millis(after) }),
+        Outcome::Stopped => {
+            let (word, next) = stopped(around.ending);
+            (word.to_owned(), None, next)
+        }
         Outcome::Interrupted => {
             let message = "the database could not be reached in the middle of the attempt";
             let failure = text("interrupted", message, FailureKind::Retryable, None);
@@ -25,13 +46,13 @@ pub fn finish(leased: &Leased, ended: Ended, max_retry_after: Duration, chance: 
         }
         Outcome::Ended { code, message } => {
             let failure = text(code, &message, FailureKind::Retryable, None);
-            let next = after(leased, code, FailureKind::Retryable, None, chance);
+            let next = after(leased, code, FailureKind::Retryable, None, around, chance);
             (code.to_owned(), Some(failure), next)
         }
         Outcome::Failed(failure) => {
             let Failure { code, message, kind, retry_after, details } = failure;
-            let wait = retry_after.filter(|wait| !wait.is_zero()).map(|wait| wait.min(max_retry_after));
-            let next = after(leased, &code, kind, wait, chance);
+            let wait = retry_after.filter(|wait| !wait.is_zero()).map(|wait| wait.min(around.max_retry_after));
+            let next = after(leased, &code, kind, wait, around, chance);
             ("failed".to_owned(), Some(text(&code, &message, kind, details)), next)
         }
     };
@@ -44,15 +65,40 @@ pub fn finish(leased: &Leased, ended: Ended, max_retry_after: Duration, chance: 
     }
 }
 
-fn after(leased: &Leased, code: &str, kind: FailureKind, wait: Option<Duration>, chance: f64) -> Next {
+fn stopped(ending: Option<Ending>) -> (&'static str, Next) {
+    match ending {
+        Some(Ending::Cancelled) => ("cancelled", Next::Cancel),
+        Some(Ending::Paused) => ("paused", Next::Requeue { after_ms: 0 }),
+        _ => ("drained", Next::Requeue { after_ms: 0 }),
+    }
+}
+
+/// The time that a failure asks for goes before the back-off; the time that a provider asked for is the least.
+fn after(
+    leased: &Leased,
+    code: &str,
+    kind: FailureKind,
+    wait: Option<Duration>,
+    around: &Around,
+    chance: f64,
+) -> Next {
     // A stored policy was checked when it was stored.
     let retry = Retry::parse(&leased.retry).unwrap_or_default();
     let last = leased.spent >= leased.max_attempts;
     if last || kind == FailureKind::Permanent || retry.non_retryable.iter().any(|c| c == code) {
         return Next::Fail;
     }
-    let delay = wait.unwrap_or_else(|| retry.delay(leased.spent.unsigned_abs(), chance));
-    Next::Retry { after_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX) }
+    let provider = || around.provider_wait.unwrap_or_default().min(around.max_retry_after);
+    let delay = wait.unwrap_or_else(|| retry.delay(leased.spent.unsigned_abs(), chance).max(provider()));
+    // An attempt that could only begin when the run's time is over is none.
+    if around.close_left.is_some_and(|left| delay >= left) {
+        return Next::Fail;
+    }
+    Next::Retry { after_ms: millis(delay) }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn text(code: &str, message: &str, kind: FailureKind, details: Option<String>) -> String {

@@ -1,13 +1,15 @@
 //! The leases that this worker holds: renewed in one statement for all, and given up in time when that fails.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Clock;
 use crate::config::{WorkerConfig, ms};
-use crate::gateway::Lease;
+use crate::gateway::{Ending, Lease};
+use crate::store::lease::Wish;
 use crate::store::{self, Store};
+use crate::wakes::Wakes;
 
 #[derive(Debug)]
 pub struct Leases {
@@ -33,7 +35,7 @@ impl Leases {
         let record = lease.record.clone();
         let mut held = self.lock();
         if held.ending {
-            lease.end();
+            lease.end(Ending::Drained);
         }
         held.all.insert(record.clone(), lease);
         drop(held);
@@ -44,7 +46,7 @@ impl Leases {
     pub fn end_all(&self) {
         let mut held = self.lock();
         held.ending = true;
-        held.all.values().for_each(|lease| lease.end());
+        held.all.values().for_each(|lease| lease.end(Ending::Drained));
     }
 
     /// Makes ready for attempts, after an earlier drain.
@@ -53,12 +55,13 @@ impl Leases {
     }
 
     /// Renews three times within the length of a lease, and more often while the database fails.
-    pub async fn renew_forever(&self, store: &Store) -> Infallible {
+    /// At once when the owner of a run that it holds wants something of it.
+    pub async fn renew_forever(&self, store: &Store, wakes: &Wakes) -> Infallible {
         let normal = ms(self.ttl_ms / 3);
         let hurried = ms(self.ttl_ms / 20);
         let mut pause = normal;
         loop {
-            tokio::time::sleep(pause).await;
+            let _ = tokio::time::timeout(pause, self.wished(wakes)).await;
             // A try and a pause together stay within the margin below, so that no lease can end between two looks.
             let patience = ms(self.ttl_ms / 10);
             pause = match tokio::time::timeout(patience, self.renew(store)).await {
@@ -83,16 +86,33 @@ impl Leases {
         }
         let deadline = self.clock.elapsed() + ms(self.ttl_ms);
         let renewed = store::lease::renew(store, &asked, self.ttl_ms).await?;
-        let renewed: HashSet<_> = renewed.into_iter().collect();
+        let renewed: HashMap<_, _> = renewed.into_iter().map(|renewed| (renewed.lease, renewed.wish)).collect();
         let held = self.lock();
         for record in asked {
-            match held.all.get(&record) {
-                Some(lease) if renewed.contains(&record) => lease.renewed_until(deadline),
-                Some(lease) => lease.end(),
-                None => {}
+            let Some(lease) = held.all.get(&record) else { continue };
+            match renewed.get(&record) {
+                None => lease.end(Ending::Lost),
+                Some(wish) => {
+                    lease.renewed_until(deadline);
+                    match wish {
+                        Some(Wish::Cancel) => lease.end(Ending::Cancelled),
+                        Some(Wish::Pause) => lease.end(Ending::Paused),
+                        None => {}
+                    }
+                }
             }
         }
         Ok(())
+    }
+
+    /// Until a run that this worker holds is to stop.
+    async fn wished(&self, wakes: &Wakes) {
+        loop {
+            let runs = wakes.wished().await;
+            if self.lock().all.keys().any(|lease| runs.contains(&lease.run_id)) {
+                return;
+            }
+        }
     }
 
     /// A worker that cannot renew must have stopped its guests before another may take over.
@@ -100,7 +120,7 @@ impl Leases {
         let margin = ms(self.ttl_ms / 5);
         let now = self.clock.elapsed();
         let held = self.lock();
-        held.all.values().filter(|lease| now + margin >= lease.deadline()).for_each(|lease| lease.end());
+        held.all.values().filter(|lease| now + margin >= lease.deadline()).for_each(|lease| lease.end(Ending::Lost));
     }
 
     fn lock(&self) -> MutexGuard<'_, Leased> {

@@ -2,34 +2,33 @@
 //! a worker leaves undone, another takes over when its lease ends.
 
 mod attempt;
+mod deadlines;
 mod finish;
 mod leases;
+mod looking;
 mod reaper;
 mod rescuer;
 mod resolver;
+mod timers;
 mod versions;
-mod wake;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{RetentionConfig, WorkerConfig, ms};
 use crate::gateway::Gateway;
 use crate::registry::Registry;
-use crate::store::{self, Store, lease::Leased};
+use crate::store::lease::{Lane, Leased};
+use crate::store::{self, Store};
+use crate::wakes::Wakes;
 
 use leases::Leases;
+use looking::Looking;
 use versions::Versions;
-
-/// Runs leased in one statement.
-const MAX_BATCH: usize = 16;
-
-/// How long the worker pauses after a failure of the database.
-const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 
 /// One worker of one node.
 pub struct Worker {
@@ -77,15 +76,19 @@ impl Worker {
         Arc::new(Self { name, store, gateway, registry, config, retention, random_secret, leases, versions })
     }
 
-    /// Ends runs that lost their worker in their last attempt, asks about open questions that are due, then leases one due
-    /// run, runs one attempt of it and finishes it. False when no run was due.
+    /// Does what maintenance is due (lost runs, timers, deadlines, open questions), then leases one ready run, runs one
+    /// attempt of it and finishes it. False when no run was ready.
     pub async fn run_once(self: &Arc<Self>) -> Result<bool, store::Error> {
         rescuer::run_once(&self.store).await?;
+        deadlines::run_once(&self.store).await?;
+        timers::run_once(&self.store).await?;
         resolver::run_once(&self.gateway).await?;
-        let Some((leased, deadline)) = self.lease(1).await?.pop() else { return Ok(false) };
+        let look = self.look(1, Lane::default(), uuid::Uuid::new_v4()).await?;
+        let Some(held) = look.held.into_iter().next() else { return Ok(false) };
         tokio::select! {
-            () = self.attempt(leased, deadline) => {}
-            never = self.leases.renew_forever(&self.store) => match never {},
+            () = self.attempt(held) => {}
+            never = self.leases.renew_forever(&self.store, self.wakes()) => match never {},
+            never = self.wakes().listen_forever(&self.store) => match never {},
         }
         Ok(true)
     }
@@ -100,13 +103,16 @@ impl Worker {
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         self.leases.begin();
         let attempts = TaskTracker::new();
-        let wake = wake::Wake::default();
+        let poll = ms(self.config.poll_ms);
+        let lease = ms(self.config.lease_ms);
         tokio::select! {
-            () = self.clone().lease_until(&shutdown, &attempts, &wake) => {}
-            never = wake.listen_forever(&self.store) => match never {},
-            never = self.leases.renew_forever(&self.store) => match never {},
-            never = rescuer::run_forever(&self.store, ms(self.config.poll_ms)) => match never {},
-            never = resolver::run_forever(&self.gateway, ms(self.config.poll_ms)) => match never {},
+            () = Looking::new(self.clone()).lease_until(&shutdown, &attempts) => {}
+            never = self.wakes().listen_forever(&self.store) => match never {},
+            never = self.leases.renew_forever(&self.store, self.wakes()) => match never {},
+            never = rescuer::run_forever(&self.store, poll, lease) => match never {},
+            never = timers::run_forever(&self.store, poll) => match never {},
+            never = deadlines::run_forever(&self.store, poll) => match never {},
+            never = resolver::run_forever(&self.gateway, poll) => match never {},
             never = reaper::run_forever(&self.store, &self.retention) => match never {},
         }
         self.drain(&attempts).await;
@@ -118,7 +124,8 @@ impl Worker {
         let grace = tokio::time::timeout(ms(self.config.grace_ms), attempts.wait());
         let in_time = tokio::select! {
             waited = grace => waited.is_ok(),
-            never = self.leases.renew_forever(&self.store) => match never {},
+            never = self.leases.renew_forever(&self.store, self.wakes()) => match never {},
+            never = self.wakes().listen_forever(&self.store) => match never {},
         };
         if !in_time {
             self.leases.end_all();
@@ -126,58 +133,43 @@ impl Worker {
         }
     }
 
-    /// Looks at the shutdown only between statements: a lease that commits after nobody waits for it any more would be lost.
-    async fn lease_until(self: Arc<Self>, shutdown: &CancellationToken, attempts: &TaskTracker, wake: &wake::Wake) {
-        while !shutdown.is_cancelled() {
-            let places = tokio::select! {
-                () = shutdown.cancelled() => return,
-                places = self.free_places() => places,
-            };
-            let wanted = places.len();
-            let leased = match self.lease(wanted).await {
-                Ok(leased) => leased,
-                Err(error) => {
-                    tracing::warn!(worker.name = self.name, error = %error, "leasing failed; it is tried again");
-                    tokio::time::sleep(DATABASE_PAUSE).await;
-                    continue;
-                }
-            };
-            let full = leased.len() == wanted;
-            for ((leased, deadline), place) in leased.into_iter().zip(places) {
-                let worker = self.clone();
-                attempts.spawn(async move {
-                    worker.attempt(leased, deadline).await;
-                    drop(place);
-                });
-            }
-            if !full {
-                tokio::select! {
-                    () = shutdown.cancelled() => return,
-                    () = wake.wait(ms(self.config.poll_ms)) => {}
-                }
-            }
-        }
+    fn wakes(&self) -> &Wakes {
+        self.gateway.wakes()
     }
 
-    /// At least one place for an instance, more if they are free. A run without a place stays queued, and spends nothing.
-    async fn free_places(&self) -> Vec<OwnedSemaphorePermit> {
-        let instances = self.registry.engine().instances();
-        let mut places = Vec::with_capacity(MAX_BATCH);
-        if let Ok(first) = instances.clone().acquire_owned().await {
-            places.push(first);
-        }
-        while places.len() < MAX_BATCH {
-            let Ok(next) = instances.clone().try_acquire_owned() else { break };
-            places.push(next);
-        }
-        places
-    }
-
-    /// Leases with their ends by this process's clock, which was read before the database was asked.
-    async fn lease(&self, limit: usize) -> Result<Vec<(Leased, Duration)>, store::Error> {
+    /// Leases with their ends by this process's clocks, which were read before the database was asked.
+    async fn look(&self, limit: usize, after: Lane, batch: uuid::Uuid) -> Result<Seen, store::Error> {
         let deadline = self.gateway.clock().elapsed() + ms(self.config.lease_ms);
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let leased = store::lease::lease(&self.store, &self.name, limit, self.config.lease_ms).await?;
-        Ok(leased.into_iter().map(|leased| (leased, deadline)).collect())
+        let now = Instant::now();
+        let wanted = store::lease::Wanted {
+            worker: self.name.clone(),
+            limit: i64::try_from(limit).unwrap_or(i64::MAX),
+            ttl_ms: self.config.lease_ms,
+            batch,
+            after,
+        };
+        let look = store::lease::lease(&self.store, &wanted).await?;
+        let held = look.leased.into_iter().map(|leased| {
+            let close_at = leased.close_in_ms.map(|left| now + ms(left.max(0).unsigned_abs()));
+            Held { leased, deadline, close_at }
+        });
+        Ok(Seen { held: held.collect(), next: look.next, held_back: look.held_back, contended: look.contended })
     }
+}
+
+/// A run that this worker holds.
+struct Held {
+    leased: Leased,
+    /// The lease's end, by the clock of the gateway.
+    deadline: Duration,
+    /// The end of `schedule_to_close`.
+    close_at: Option<Instant>,
+}
+
+/// What a look for work found.
+struct Seen {
+    held: Vec<Held>,
+    next: Lane,
+    held_back: bool,
+    contended: bool,
 }

@@ -89,7 +89,7 @@ async fn another_activity_meets_the_same_effect() {
         .await
         .unwrap();
     let module: [u8; 32] = digest.0.try_into().unwrap();
-    deedbox::store::activity::deploy(world.node.store(), "acme", "other", &module, "send", &digest.1).await.unwrap();
+    crate::harness::deploy_version(world.node.store(), "acme", "other", &module, "send", &digest.1).await.unwrap();
     let run = world.start("other", json!({ "calls": [charge(&world, json!({ "n": 1 }))] })).await;
     world.work().await;
     assert_eq!(world.output(run).await[0]["source"], "replayed");

@@ -9,9 +9,13 @@ use deedbox::clock::SystemClock;
 use deedbox::config::Config;
 use deedbox::gateway::vault::MasterKey;
 use deedbox::node::{Node, NodeSettings};
-use deedbox::policy::Policy;
+use deedbox::policy::{Policy, Span};
 use deedbox::probe::{self, Probe};
-use deedbox::store;
+use deedbox::store::activity::NewVersion;
+use deedbox::store::duty::Rescued;
+use deedbox::store::lease::{Lane, Leased, Wanted};
+use deedbox::store::start::NewRun;
+use deedbox::store::{self, Store};
 use deedbox_books::{Behaviour, Books, Options, Provider};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -86,9 +90,7 @@ impl World {
         merge(&mut whole, policy);
         let uploaded = self.node.registry().upload(TENANT, component(file).into()).await.unwrap();
         let policy = serde_json::to_string(&Policy::parse(&whole.to_string()).unwrap()).unwrap();
-        store::activity::deploy(self.node.store(), TENANT, activity, &uploaded.digest, activity, &policy)
-            .await
-            .unwrap();
+        deploy_version(self.node.store(), TENANT, activity, &uploaded.digest, activity, &policy).await.unwrap();
     }
 
     pub async fn start(&self, activity: &str, input: Value) -> Run {
@@ -98,16 +100,16 @@ impl World {
     /// A run with an id that the test chooses: runs of one id in two worlds have the same keys.
     pub async fn start_as(&self, run_id: Uuid, activity: &str, input: Value) -> Run {
         let version = store::activity::find_latest(self.node.store(), TENANT, activity).await.unwrap().unwrap();
-        let retry = Policy::parse(&version.policy).unwrap().retry;
-        let run = store::run::NewRun {
-            run_id,
-            activity: activity.to_owned(),
-            version: version.version,
-            input: input.to_string(),
+        let Policy { retry, timeouts, .. } = Policy::parse(&version.policy).unwrap();
+        let ms = |span: Option<Span>| span.map(|span| span.0.as_millis() as u64);
+        let run = NewRun {
             max_attempts: retry.max_attempts as i32,
             retry: serde_json::to_string(&retry).unwrap(),
+            schedule_to_start_ms: ms(timeouts.schedule_to_start),
+            schedule_to_close_ms: ms(timeouts.schedule_to_close),
+            ..NewRun::plain(run_id, activity, version.version, &input.to_string())
         };
-        store::run::start(self.node.store(), TENANT, &run).await.unwrap();
+        store::start::start(self.node.store(), TENANT, &run, 100).await.unwrap();
         run.run_id
     }
 
@@ -152,6 +154,32 @@ impl World {
             .execute("update runs set due_at = deedbox_now() - interval '1 second' where state = 'running'")
             .await;
     }
+}
+
+/// Deploys a version, as the API does.
+pub async fn deploy_version(
+    store: &Store,
+    tenant: &str,
+    activity: &str,
+    digest: &[u8],
+    export: &str,
+    policy: &str,
+) -> store::Result<i32> {
+    let max_running = Policy::parse(policy).unwrap().limits.max_running.map(|most| most as i32);
+    store::activity::deploy(store, tenant, NewVersion { activity, digest, export, policy, max_running }).await
+}
+
+/// Leases runs as a worker does, after what maintenance makes ready.
+pub async fn lease(store: &Store, worker: &str, limit: i64, ttl_ms: u64) -> Vec<Leased> {
+    rescue(store).await;
+    store::duty::promote(store, 1_000).await.unwrap();
+    let wanted = Wanted { worker: worker.to_owned(), limit, ttl_ms, batch: Uuid::new_v4(), after: Lane::default() };
+    store::lease::lease(store, &wanted).await.unwrap().leased
+}
+
+/// Takes back all runs whose lease is over.
+pub async fn rescue(store: &Store) -> Rescued {
+    store::duty::rescue(store, 1_000_000, r#"{"code":"worker-lost"}"#, r#"{"code":"timed-out"}"#).await.unwrap()
 }
 
 /// Settings with short times, for tests.

@@ -131,7 +131,7 @@ async fn nul_in_a_log_is_shown_as_a_replacement() {
     let world = World::keyed().await;
     world.deploy("noop", "stripe", json!({})).await;
     let run = world.start("noop", json!({})).await;
-    let leased = store::lease::lease(world.node.store(), "test", 1, 60_000).await.unwrap().remove(0);
+    let leased = crate::harness::lease(world.node.store(), "test", 1, 60_000).await.remove(0);
     let log = Log { attempt: 1, stream: "stdout".to_owned(), text: "a\0b".to_owned(), truncated: false };
     store::log::append(world.node.store(), TENANT, run, leased.token, &log).await.unwrap();
     assert_eq!(logs(&world, run).await[0].text, "a\u{fffd}b");

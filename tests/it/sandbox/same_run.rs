@@ -14,7 +14,7 @@ async fn outputs_of_two_attempts(world: &World, run: uuid::Uuid) -> [Value; 2] {
     let first = world.output(run).await;
     world
         .database
-        .execute("update runs set state = 'queued', ended_at = null, output = null, due_at = deedbox_now()")
+        .execute("update runs set state = 'queued', ended_at = null, output = null, rank = deedbox_now()")
         .await;
     work(&world.second("two", probe::none())).await;
     let second = world.output(run).await;
@@ -145,11 +145,11 @@ async fn a_stale_lease_cannot_save_a_checkpoint() {
     world.deploy("noop", "stripe", json!({})).await;
     let run = world.start("noop", json!({})).await;
     let store = world.node.store();
-    let stale = store::lease::lease(store, "one", 1, 60_000).await.unwrap().remove(0).token;
+    let stale = crate::harness::lease(store, "one", 1, 60_000).await.remove(0).token;
     assert!(store::checkpoint::save(store, TENANT, run, stale, b"first").await.unwrap());
     world.expire_leases().await;
     assert!(!store::checkpoint::save(store, TENANT, run, stale, b"over").await.unwrap());
-    let fresh = store::lease::lease(store, "two", 1, 60_000).await.unwrap().remove(0).token;
+    let fresh = crate::harness::lease(store, "two", 1, 60_000).await.remove(0).token;
     assert!(!store::checkpoint::save(store, TENANT, run, stale, b"stale").await.unwrap());
     assert_eq!(store::checkpoint::load(store, TENANT, run).await.unwrap().unwrap(), b"first");
     assert!(store::checkpoint::save(store, TENANT, run, fresh, b"second").await.unwrap());

@@ -3,7 +3,7 @@
 use super::source::{Breach, Source};
 
 /// Modules of one place do not use each other.
-const LINE: [&[&str]; 8] = [
+const LINE: [&[&str]; 9] = [
     &["main"],
     &["cli"],
     &["node"],
@@ -11,6 +11,7 @@ const LINE: [&[&str]; 8] = [
     &["registry"],
     &["host"],
     &["gateway"],
+    &["wakes"],
     &["store"],
 ];
 

@@ -116,7 +116,8 @@ async fn a_worker_whose_lease_was_taken_stops_its_guest() {
     spinning.gone.wait().await;
     assert_eq!(world.outcomes(run).await, ["worker-lost", "-"]);
     let lease = [store::lease::Lease { tenant: taken.tenant, run_id: run, token: taken.token }];
-    assert_eq!(store::lease::renew(world.node.store(), &lease, 60_000).await.unwrap(), lease);
+    let renewed = store::lease::renew(world.node.store(), &lease, 60_000).await.unwrap();
+    assert_eq!(renewed.into_iter().map(|renewed| renewed.lease).collect::<Vec<_>>(), lease);
     spinning.working.end().await;
     assert_eq!(world.outcomes(run).await, ["worker-lost", "-"]);
 }
@@ -124,5 +125,5 @@ async fn a_worker_whose_lease_was_taken_stops_its_guest() {
 /// Ends the lease and takes the run.
 async fn take(world: &World) -> store::lease::Leased {
     world.expire_leases().await;
-    store::lease::lease(world.node.store(), "thief", 1, 60_000).await.unwrap().pop().expect("the run is due")
+    crate::harness::lease(world.node.store(), "thief", 1, 60_000).await.pop().expect("the run is due")
 }

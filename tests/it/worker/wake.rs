@@ -49,7 +49,7 @@ async fn a_start_wakes_the_worker() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_that_nobody_heard_is_not_missed() {
     // Nobody tells of this run.
-    let silent = "insert into runs (tenant, run_id, activity, version, state, input, retry, max_attempts, due_at)
+    let silent = "insert into runs (tenant, run_id, activity, version, state, input, retry, max_attempts, rank)
                   select tenant, gen_random_uuid(), activity, version, 'queued', input, retry, max_attempts, deedbox_now()
                   from runs limit 1";
     let world = patient().await;

@@ -9,16 +9,23 @@ use crate::api::error::Result;
 use crate::api::extract::raw;
 use crate::api::name;
 use crate::api::time::Time;
+use crate::store::start::NewRun;
 use crate::store::{self, run};
 
 /// What a start answers.
 #[derive(Serialize)]
 pub struct Started {
     run_id: Uuid,
-    state: &'static str,
+    state: String,
     activity: String,
     version: i32,
     created_at: Time,
+    /// Absent for a run without a name: it is always a new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_fresh: Option<bool>,
+    /// Of a signal that was delivered to a run that was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal_delivered: Option<bool>,
 }
 
 /// A run without its input and output, as lists show it.
@@ -34,6 +41,15 @@ pub struct Summary {
     /// When it may start or start again; absent while it runs and when no time makes it due.
     due_at: Option<Time>,
     waiting_for: Option<WaitingFor>,
+    priority: i16,
+    run_name: Option<String>,
+    labels: Box<RawValue>,
+    paused: bool,
+    /// Its owner wants it to end; while it runs, its worker stops the attempt.
+    cancel_requested: bool,
+    cancel_reason: Option<String>,
+    /// The end of `schedule_to_close`.
+    close_by: Option<Time>,
     created_at: Time,
     started_at: Option<Time>,
     ended_at: Option<Time>,
@@ -41,7 +57,10 @@ pub struct Summary {
 
 #[derive(Serialize)]
 struct WaitingFor {
-    effect_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -72,9 +91,34 @@ pub struct Log {
 }
 
 impl Started {
-    pub fn new(run: run::NewRun, created_at: DateTime<Utc>) -> Self {
-        let run::NewRun { run_id, activity, version, .. } = run;
-        Self { run_id, state: "queued", activity, version, created_at: created_at.into() }
+    pub fn fresh(run: NewRun, created_at: DateTime<Utc>, named: bool) -> Self {
+        let NewRun { run_id, activity, version, .. } = run;
+        Self {
+            run_id,
+            state: "queued".to_owned(),
+            activity,
+            version,
+            created_at: created_at.into(),
+            started_fresh: named.then_some(true),
+            signal_delivered: None,
+        }
+    }
+
+    /// The run that was there.
+    pub fn attached(row: run::Run, signal_delivered: Option<bool>) -> Self {
+        Self {
+            run_id: row.run_id,
+            state: row.state,
+            activity: row.activity,
+            version: row.version,
+            created_at: row.created_at.into(),
+            started_fresh: Some(false),
+            signal_delivered,
+        }
+    }
+
+    pub fn run_id(&self) -> Uuid {
+        self.run_id
     }
 }
 
@@ -90,7 +134,12 @@ impl Summary {
     pub fn new(row: run::Run) -> Result<Self> {
         // While it runs, the row's time is the end of its lease, which is nothing to its owner.
         let due_at = row.due_at.filter(|_| row.state != "running");
-        let waiting = row.waiting_effect.filter(|_| row.state == "waiting");
+        let waiting = |signal: Option<String>, effect: Option<Vec<u8>>| {
+            let effect_id = effect.map(|id| name::hex(&id));
+            (signal.is_some() || effect_id.is_some()).then_some(WaitingFor { effect_id, signal })
+        };
+        let waiting_for =
+            if row.state == "waiting" { waiting(row.waiting_signal, row.waiting_effect) } else { None };
         Ok(Self {
             run_id: row.run_id,
             activity: row.activity,
@@ -100,7 +149,14 @@ impl Summary {
             attempts: row.attempts,
             max_attempts: row.max_attempts,
             due_at: due_at.map(Time::from),
-            waiting_for: waiting.map(|id| WaitingFor { effect_id: name::hex(&id) }),
+            waiting_for,
+            priority: row.priority,
+            run_name: row.run_name,
+            labels: raw(row.labels)?,
+            paused: row.paused_at.is_some(),
+            cancel_requested: row.cancel_requested_at.is_some(),
+            cancel_reason: row.cancel_reason,
+            close_by: row.close_by.map(Time::from),
             created_at: row.created_at.into(),
             started_at: row.started_at.map(Time::from),
             ended_at: row.ended_at.map(Time::from),

@@ -14,6 +14,7 @@ pub use write::Write;
 
 use self::path::FilePath;
 use super::attempt::Attempt;
+use super::pace::Meter;
 use super::plan::{Effect, Means};
 use super::request::{self, Error, Identity, Refusal, Response};
 use crate::effect::OnUnknown;
@@ -36,6 +37,7 @@ impl Attempt {
             identity,
             issued_key: None,
             provider: PROVIDER.to_owned(),
+            meter: Meter::unpaced(PROVIDER),
             account: String::new(),
             profile_version: VERSION.to_owned(),
             method: "WRITE".to_owned(),

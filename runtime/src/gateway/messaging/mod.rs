@@ -20,6 +20,7 @@ pub use server::Servers;
 use self::message::Checked;
 use super::attempt::{Attempt, lock};
 use super::egress;
+use super::pace::Meter;
 use super::plan::{Effect, Means};
 use super::request::{self, Error, Identity, Refusal, Response};
 use crate::effect::OnUnknown;
@@ -89,6 +90,7 @@ impl Attempt {
             identity,
             issued_key,
             provider: PROVIDER.to_owned(),
+            meter: Meter::unpaced(PROVIDER),
             account: policy.account.clone(),
             profile_version: VERSION.to_owned(),
             method: "PUBLISH".to_owned(),

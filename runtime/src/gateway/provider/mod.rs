@@ -24,6 +24,7 @@ use url::Url;
 
 use crate::effect::OnUnknown;
 use crate::policy::Origin;
+use crate::store::rate::Pace;
 
 pub use answers::{AlreadyDone, Answers, Condition, HeaderRule};
 pub use carrier::{Carrier, Parts};
@@ -63,6 +64,9 @@ pub struct Profile {
     #[serde(default)]
     pub credential: Option<Placement>,
     pub on_unknown: Option<OnUnknown>,
+    /// How fast a tenant may send to one account of it. None: as fast as it likes, until the provider asks for a pause.
+    #[serde(default)]
+    pub rate: Option<Rate>,
     /// Request headers that belong to the request digest.
     #[serde(default)]
     pub digest_headers: Vec<parse::HeaderText>,
@@ -74,6 +78,32 @@ pub struct Profile {
     /// What it was read from, for profiles that extend it.
     #[serde(skip)]
     pub text: String,
+}
+
+/// An even rate and a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// 0.001 to 100000.
+    pub per_second: f64,
+    /// Sends at once after a rest: 1 to 100000.
+    #[serde(default = "one")]
+    pub burst: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+impl Rate {
+    pub fn pace(&self) -> Pace {
+        Pace { per_second: self.per_second, burst: self.burst }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let fits = (0.001..=100_000.0).contains(&self.per_second) && (1..=100_000).contains(&self.burst);
+        if fits { Ok(()) } else { Err("rate: per_second must be 0.001 to 100000, burst 1 to 100000".to_owned()) }
+    }
 }
 
 /// How well a fact is known.

@@ -41,6 +41,7 @@ impl Profile {
     }
 
     fn check(&self) -> Result<(), String> {
+        self.rate.as_ref().map_or(Ok(()), super::Rate::check)?;
         for operation in &self.operations {
             let title = operation.name.as_deref().unwrap_or("without a name");
             operation.check().map_err(|why| format!("operation {title}: {why}"))?;

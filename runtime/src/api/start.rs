@@ -1,0 +1,237 @@
+//! `POST /v1/activities/{name}/runs`: starts a run, at once or later, under a business id, with a first signal.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::auth::Caller;
+use super::error::{Problem, Result};
+use super::extract::{Json, Path, stored};
+use super::runs::{self, Started};
+use super::{Api, activities, name, request_key};
+use crate::policy::{Policy, Retry, Span};
+use crate::store::activity;
+use crate::store::signal::{Delivered, Delivery};
+use crate::store::start::{self, NewRun, Reuse, StartAt};
+
+/// The longest run name, in bytes, and the most labels and their longest value.
+const MAX_RUN_NAME_BYTES: usize = 256;
+const MAX_LABELS: usize = 20;
+const MAX_VALUE_BYTES: usize = 256;
+
+/// The latest start, in days from now.
+const MAX_DELAY_DAYS: i64 = 366;
+
+const NORMAL_PRIORITY: i16 = 5;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// Any JSON value, kept as the text that was sent.
+    input: Option<Box<RawValue>>,
+    /// A business id, unique among the activity's runs as `reuse` says.
+    run_name: Option<String>,
+    reuse: Option<Reused>,
+    /// Fields that replace those of the policy's retry.
+    retry: Option<serde_json::Map<String, Value>>,
+    /// No attempt begins before it.
+    start_at: Option<DateTime<Utc>>,
+    /// The same, counted from now.
+    delay: Option<Span>,
+    /// 1 is first, 9 last, 5 if absent.
+    priority: Option<i16>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    signal: Option<FirstSignal>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Reused {
+    Allow,
+    Reject,
+    RejectAlive,
+    Attach,
+}
+
+/// Delivered with the start; with `attach`, to the run that is there.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FirstSignal {
+    name: String,
+    payload: Option<Box<RawValue>>,
+    idempotency_key: Option<String>,
+}
+
+type Location = [(HeaderName, String); 1];
+
+pub async fn start(
+    State(api): State<Api>,
+    caller: Caller,
+    Path(name): Path<String>,
+    Json(body): Json<Start>,
+) -> Result<(StatusCode, Location, Json<Started>)> {
+    activities::known(&name)?;
+    let version = activity::find_latest(&api.store, &caller.tenant, &name).await?;
+    let version = version.ok_or_else(activities::unknown)?;
+    let run = planned(&api, version, body)?;
+    let started = start::start(&api.store, &caller.tenant, &run, api.config.signals.max_unread).await?;
+    let run_name = run.name.is_some();
+    let (status, answer) = match started {
+        start::Started::Fresh { created_at } => {
+            tracing::info!(run.id = %run.run_id, activity.name = run.activity, "started");
+            (StatusCode::CREATED, Started::fresh(run, created_at, run_name))
+        }
+        start::Started::Attached { run_id, signal } => {
+            check_delivered(signal)?;
+            let row = runs::find(&api, &caller.tenant, &run_id.to_string()).await?;
+            let delivered = signal.map(|signal| signal == Delivered::Fresh);
+            (StatusCode::OK, Started::attached(row, delivered))
+        }
+        start::Started::Taken { run_id, ended: true } => return Err(Problem::run_name_taken(run_id)),
+        start::Started::Taken { run_id, ended: false } => return Err(Problem::run_active(run_id)),
+    };
+    let location = [(header::LOCATION, format!("/v1/runs/{}", answer.run_id()))];
+    Ok((status, location, Json(answer)))
+}
+
+/// Attaching does not start a run whose signal was not taken.
+fn check_delivered(signal: Option<Delivered>) -> Result<()> {
+    match signal {
+        Some(Delivered::Full) => Err(Problem::rate_limited("the run has too many unread signals: try again later")),
+        _ => Ok(()),
+    }
+}
+
+fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun> {
+    let policy: Policy = stored(&version.policy)?;
+    let retry = merge(policy.retry, body.retry.unwrap_or_default()).map_err(Problem::validation)?;
+    let start = start_at(body.start_at, body.delay)?;
+    check_labels(&body.labels)?;
+    let priority = body.priority.unwrap_or(NORMAL_PRIORITY);
+    if !(1..=9).contains(&priority) {
+        return Err(Problem::validation("priority: must be 1 to 9; 1 is first"));
+    }
+    let ms = |span: Option<Span>| span.map(|span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX));
+    Ok(NewRun {
+        run_id: Uuid::now_v7(),
+        activity: version.activity,
+        version: version.version,
+        input: body.input.map_or_else(|| "null".to_owned(), |input| input.get().to_owned()),
+        retry: serde_json::to_string(&retry).map_err(|e| Problem::internal(e.to_string()))?,
+        // Checked to be at most 1000.
+        max_attempts: retry.max_attempts as i32,
+        priority,
+        start,
+        schedule_to_start_ms: ms(policy.timeouts.schedule_to_start),
+        schedule_to_close_ms: ms(policy.timeouts.schedule_to_close),
+        name: named(body.run_name, body.reuse)?,
+        labels: body.labels,
+        signal: body.signal.map(|signal| first_signal(api, signal)).transpose()?,
+    })
+}
+
+fn named(run_name: Option<String>, reuse: Option<Reused>) -> Result<Option<start::Named>> {
+    let Some(run_name) = run_name else {
+        return match reuse {
+            None => Ok(None),
+            Some(_) => Err(Problem::validation("reuse: it says what to do about a run_name, and there is none")),
+        };
+    };
+    let visible = !run_name.chars().any(char::is_control);
+    if !(1..=MAX_RUN_NAME_BYTES).contains(&run_name.len()) || !visible {
+        return Err(Problem::validation(format!(
+            "run_name: must be 1 to {MAX_RUN_NAME_BYTES} bytes without control characters"
+        )));
+    }
+    let reuse = match reuse.unwrap_or(Reused::Reject) {
+        Reused::Allow => Reuse::Allow,
+        Reused::Reject => Reuse::Reject,
+        Reused::RejectAlive => Reuse::RejectAlive,
+        Reused::Attach => Reuse::Attach,
+    };
+    Ok(Some(start::Named { run_name, reuse }))
+}
+
+fn start_at(at: Option<DateTime<Utc>>, delay: Option<Span>) -> Result<StartAt> {
+    let latest = chrono::TimeDelta::days(MAX_DELAY_DAYS);
+    let start = match (at, delay) {
+        (None, None) => StartAt::Now,
+        (Some(_), Some(_)) => return Err(Problem::validation("delay: give either start_at or delay")),
+        (Some(at), None) if at <= Utc::now() + latest => StartAt::At(at),
+        (None, Some(delay)) if chrono::TimeDelta::from_std(delay.0).is_ok_and(|delay| delay <= latest) => {
+            StartAt::AfterMs(u64::try_from(delay.0.as_millis()).unwrap_or(u64::MAX))
+        }
+        _ => return Err(Problem::validation(format!("the start must be within {MAX_DELAY_DAYS} days"))),
+    };
+    Ok(start)
+}
+
+fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
+    if labels.len() > MAX_LABELS {
+        return Err(Problem::validation(format!("labels: at most {MAX_LABELS}")));
+    }
+    for (label, value) in labels {
+        name::check("labels", label)?;
+        if value.len() > MAX_VALUE_BYTES || value.chars().any(char::is_control) {
+            return Err(Problem::validation(format!(
+                "labels.{label}: must be at most {MAX_VALUE_BYTES} bytes without control characters"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn first_signal(api: &Api, signal: FirstSignal) -> Result<Delivery> {
+    name::check("signal.name", &signal.name)?;
+    let payload = signal.payload.map_or_else(|| "null".to_owned(), |payload| payload.get().to_owned());
+    let most = api.config.signals.max_payload_bytes;
+    if payload.len() > most {
+        return Err(Problem::too_large(most));
+    }
+    let idempotency_key = signal.idempotency_key.map(|key| request_key::check("signal.idempotency_key", &key)).transpose()?;
+    Ok(Delivery { name: signal.name, payload, idempotency_key })
+}
+
+/// The policy's retry with some fields replaced.
+fn merge(policy: Retry, fields: serde_json::Map<String, Value>) -> std::result::Result<Retry, String> {
+    let Ok(Value::Object(mut merged)) = serde_json::to_value(policy) else {
+        return Err("retry: the policy's own cannot be read".to_owned());
+    };
+    merged.extend(fields);
+    let retry: Retry = serde_json::from_value(Value::Object(merged)).map_err(|e| format!("retry: {e}"))?;
+    // The rules speak of the policy; here the caller wrote the field.
+    retry.check().map_err(|message| message.trim_start_matches("policy.").to_owned())?;
+    Ok(retry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(fields: &str) -> std::result::Result<Retry, String> {
+        merge(Retry::default(), serde_json::from_str(fields).unwrap())
+    }
+
+    #[test]
+    fn only_the_given_fields_of_the_retry_are_replaced() {
+        assert_eq!(merged("{}").unwrap(), Retry::default());
+        let one = merged(r#"{"max_attempts": 1, "jitter": "none"}"#).unwrap();
+        assert_eq!((one.max_attempts, one.backoff_coefficient), (1, 2.0));
+        assert_eq!(one.initial_interval, Retry::default().initial_interval);
+    }
+
+    #[test]
+    fn a_wrong_retry_is_refused_with_its_field() {
+        assert!(merged(r#"{"max_attempts": 0}"#).unwrap_err().starts_with("retry.max_attempts"));
+        assert!(merged(r#"{"max_attemps": 1}"#).unwrap_err().contains("max_attemps"));
+        assert!(merged(r#"{"initial_interval": "soon"}"#).unwrap_err().contains("soon"));
+        assert!(merged(r#"{"max_attempts": null}"#).is_err());
+    }
+}

@@ -1,0 +1,136 @@
+//! The pace of sends to a provider: its profile's rate, and the pause that it asks for with Retry-After. Both hold for all
+//! runs of a tenant at once. A short wait is spent here; a longer one gives the run back until then, and spends no attempt.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::header;
+
+use super::attempt::{Attempt, lock};
+use super::provider::{Profile, UNLISTED};
+use super::request::{Error, Stop};
+use super::transport::Sent;
+use crate::config::ms;
+use crate::policy::Origin;
+use crate::store::rate::{self, Admitted, Pace};
+
+/// What a provider's pace is counted by.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    pub name: String,
+    pub pace: Option<Pace>,
+}
+
+impl Meter {
+    /// Hosts that nobody described share a profile, and nothing else.
+    pub fn of(profile: &Profile, origin: &Origin) -> Self {
+        let name = if profile.name.0 == UNLISTED { format!("{UNLISTED} {origin}") } else { profile.name.0.clone() };
+        Self { name, pace: profile.rate.as_ref().map(|rate| rate.pace()) }
+    }
+
+    pub fn unpaced(name: &str) -> Self {
+        Self { name: name.to_owned(), pace: None }
+    }
+}
+
+/// Waits for the next place at the profile's rate. The effect is claimed by then, so that an answer from the record takes
+/// no place.
+pub async fn admit(attempt: &Arc<Attempt>, meter: &Meter, account: &str) -> Result<(), Error> {
+    let Some(pace) = meter.pace else { return Ok(()) };
+    let gateway = &attempt.gateway;
+    let patience = gateway.config.pace_wait_ms;
+    match rate::admit(&gateway.store, attempt.tenant(), &meter.name, account, pace, patience).await? {
+        Admitted::After { ms } => sleep(attempt, ms).await,
+        Admitted::TooEarly { ms } => Err(deferred(ms)),
+    }
+}
+
+/// The same for a read, which no claim has asked whether the provider wants a pause.
+pub async fn admit_read(attempt: &Arc<Attempt>, meter: &Meter, account: &str) -> Result<(), Error> {
+    if meter.pace.is_some() {
+        return admit(attempt, meter, account).await;
+    }
+    match rate::blocked(&attempt.gateway.store, attempt.tenant(), &meter.name, account).await? {
+        Some(ms) => rest(attempt, ms).await,
+        None => Ok(()),
+    }
+}
+
+/// Waits out the rest of a pause, if it is short.
+pub async fn rest(attempt: &Arc<Attempt>, ms: u64) -> Result<(), Error> {
+    if ms > attempt.gateway.config.pace_wait_ms { Err(deferred(ms)) } else { sleep(attempt, ms).await }
+}
+
+/// Takes note of an answer that asks for a pause. What is not noted now is said again by the next answer.
+pub async fn heed(attempt: &Arc<Attempt>, meter: &Meter, account: &str, sent: &Sent) {
+    let Sent::Answer { status: 429 | 503, headers, .. } = sent else { return };
+    let gateway = &attempt.gateway;
+    let value = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let Some(wait) = value.and_then(|value| retry_after(value, gateway.clock.now())) else { return };
+    let wait = wait.min(ms(gateway.config.max_retry_after_ms));
+    *lock(&attempt.demand) = Some(gateway.clock.elapsed() + wait);
+    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    if let Err(error) = rate::block(&gateway.store, attempt.tenant(), &meter.name, account, wait_ms).await {
+        tracing::warn!(provider.name = meter.name, error = %error, "a provider's pause is not noted");
+    }
+}
+
+/// The time that a Retry-After header names: seconds, or a date (RFC 9110, section 10.2.3). None for what it does not allow,
+/// and for a time that is over.
+pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    let wait = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        Duration::from_secs(value.parse().unwrap_or(u64::MAX))
+    } else {
+        httpdate::parse_http_date(value).ok()?.duration_since(now).ok()?
+    };
+    (!wait.is_zero()).then_some(wait)
+}
+
+async fn sleep(attempt: &Arc<Attempt>, wait_ms: u64) -> Result<(), Error> {
+    if wait_ms == 0 {
+        return Ok(());
+    }
+    tokio::select! {
+        () = tokio::time::sleep(ms(wait_ms)) => Ok(()),
+        () = attempt.stopped() => Err(Stop::LeaseOver.into()),
+        () = attempt.closing.cancelled() => Err(Stop::LeaseOver.into()),
+    }
+}
+
+/// Runs that wait for the same pause do not all come back in the same moment.
+fn deferred(wait_ms: u64) -> Error {
+    let spread = (wait_ms / 10).clamp(1, 1_000);
+    Stop::Deferred { after: ms(wait_ms.saturating_add(rand::random_range(0..=spread))) }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// F-C12.
+    #[test]
+    fn retry_after_is_read_as_the_standard_allows() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let seconds = |value: &str| retry_after(value, now).map(|wait| wait.as_secs());
+        for (value, expected) in [
+            ("3", Some(3)),
+            (" 120 ", Some(120)),
+            ("0", None),
+            ("-5", None),
+            ("+5", None),
+            ("1.5", None),
+            ("3junk", None),
+            ("", None),
+            ("soon", None),
+            ("9223372036854775807", Some(9_223_372_036_854_775_807)),
+            ("99999999999999999999999999", Some(u64::MAX)),
+            ("Sun, 06 Nov 1994 08:49:36 GMT", None),
+            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            ("Sunday, 06-Nov-94 08:50:37 GMT", Some(60)),
+            ("Sun Nov  6 08:50:37 1994", Some(60)),
+        ] {
+            assert_eq!(seconds(value), expected, "{value}");
+        }
+    }
+}

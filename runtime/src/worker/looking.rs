@@ -1,0 +1,154 @@
+//! Looking for work: when a worker asks the database for runs, how many, and how often.
+//!
+//! Every ready run wakes every idle worker. So that a crowd of them does not ask for each run, one that was woken for
+//! nothing answers the next wake-ups later and later, by chance; one that got work answers at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::{Seen, Worker};
+use crate::config::ms;
+use crate::store::lease::Lane;
+
+/// Runs leased in one statement.
+const MAX_BATCH: usize = 16;
+
+/// How long the worker pauses after a failure of the database.
+const DATABASE_PAUSE: Duration = Duration::from_millis(500);
+
+/// The longest pause before a wake-up is answered.
+const MAX_PAUSE_MS: u64 = 100;
+
+/// The pause while another worker decides for a tenant with a limit.
+const CONTENDED_MS: std::ops::Range<u64> = 5..25;
+
+pub struct Looking {
+    worker: Arc<Worker>,
+    /// Where the next look begins.
+    after: Lane,
+    /// A lease statement whose answer never came.
+    unanswered: Option<Uuid>,
+    /// Wake-ups in a row that brought nothing.
+    misses: u32,
+    /// A limit kept runs back: the end of an attempt makes room.
+    held_back: Arc<AtomicBool>,
+}
+
+/// What a worker does after a look.
+enum After {
+    LookAgain,
+    Wait(Duration),
+}
+
+impl Looking {
+    pub fn new(worker: Arc<Worker>) -> Self {
+        Self { worker, after: Lane::default(), unanswered: None, misses: 0, held_back: Arc::default() }
+    }
+
+    /// Looks at the shutdown only between statements: a lease that commits after nobody waits for it any more would be lost.
+    pub async fn lease_until(mut self, shutdown: &CancellationToken, attempts: &TaskTracker) {
+        let mut woken = false;
+        while !shutdown.is_cancelled() {
+            let places = tokio::select! {
+                () = shutdown.cancelled() => break,
+                places = self.free_places() => places,
+            };
+            let after = self.look(places, attempts, woken).await;
+            let After::Wait(pause) = after else { continue };
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                was_woken = self.wait(pause) => woken = was_woken,
+            }
+        }
+        self.give_back().await;
+    }
+
+    async fn look(&mut self, places: Vec<OwnedSemaphorePermit>, attempts: &TaskTracker, woken: bool) -> After {
+        if !self.give_back().await {
+            return After::Wait(DATABASE_PAUSE);
+        }
+        let wanted = places.len();
+        let batch = Uuid::new_v4();
+        let seen = match self.worker.look(wanted, self.after.clone(), batch).await {
+            Ok(seen) => seen,
+            Err(error) => {
+                tracing::warn!(worker.name = self.worker.name, error = %error, "leasing failed; it is tried again");
+                self.unanswered = Some(batch);
+                return After::Wait(DATABASE_PAUSE);
+            }
+        };
+        let Seen { held, next, held_back, contended } = seen;
+        let (leased, whole_round) = (held.len(), next == Lane::default());
+        // A look that began behind other lanes has not seen those.
+        let began_first = self.after == Lane::default();
+        self.after = next;
+        self.held_back.store(held_back, Ordering::Relaxed);
+        self.misses = if leased == 0 && woken { (self.misses + 1).min(10) } else { 0 };
+        for (held, place) in held.into_iter().zip(places) {
+            let (worker, held_back) = (self.worker.clone(), self.held_back.clone());
+            attempts.spawn(async move {
+                worker.attempt(held).await;
+                drop(place);
+                if held_back.load(Ordering::Relaxed) {
+                    worker.wakes().due.notify_one();
+                }
+            });
+        }
+        match contended {
+            _ if leased == wanted || !whole_round || !began_first => After::LookAgain,
+            true => After::Wait(ms(rand::random_range(CONTENDED_MS))),
+            false => After::Wait(ms(self.worker.config.poll_ms)),
+        }
+    }
+
+    /// Waits for a wake-up, or for the pause; true when it was woken.
+    async fn wait(&self, pause: Duration) -> bool {
+        let due = &self.worker.wakes().due;
+        if tokio::time::timeout(pause, due.notified()).await.is_err() {
+            return false;
+        }
+        if self.misses > 0 {
+            let most = (1_u64 << self.misses).min(MAX_PAUSE_MS);
+            tokio::time::sleep(ms(rand::random_range(0..=most))).await;
+            // What was said meanwhile is answered by the same look.
+            let _ = due.notified().now_or_never();
+        }
+        true
+    }
+
+    /// Gives back what a statement without an answer may have leased; false while the database cannot be reached.
+    async fn give_back(&mut self) -> bool {
+        let Some(batch) = self.unanswered else { return true };
+        match crate::store::lease::give_back(&self.worker.store, batch).await {
+            Ok(0) => {}
+            Ok(runs) => tracing::info!(runs, "runs were given back: the answer to their lease was lost"),
+            Err(error) => {
+                tracing::warn!(error = %error, "runs could not be given back yet");
+                return false;
+            }
+        }
+        self.unanswered = None;
+        true
+    }
+
+    /// At least one place for an instance, more if they are free. A run without a place stays queued, and spends nothing.
+    async fn free_places(&self) -> Vec<OwnedSemaphorePermit> {
+        let instances = self.worker.registry.engine().instances();
+        let mut places = Vec::with_capacity(MAX_BATCH);
+        if let Ok(first) = instances.clone().acquire_owned().await {
+            places.push(first);
+        }
+        while places.len() < MAX_BATCH {
+            let Ok(next) = instances.clone().try_acquire_owned() else { break };
+            places.push(next);
+        }
+        places
+    }
+}
