@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use crate::bindings::deedbox::activity::{checkpoint, context, files, http, idempotency, messaging};
+use crate::bindings::deedbox::activity::{checkpoint, context, files, http, idempotency, messaging, signals};
 use crate::bindings::exports::deedbox::activity::activities::{Descriptor, Failure, Guest};
 use crate::host::Host;
 use crate::{Context, activity};
@@ -76,6 +76,18 @@ impl Host for Component {
 
     fn append(&self, path: &str, bytes: &[u8]) -> Result<(), files::Error> {
         files::append(path, bytes)
+    }
+
+    fn poll_signal(&self, name: &str) -> Result<Option<signals::Signal>, signals::SignalError> {
+        signals::poll(name)
+    }
+
+    fn wait_signal(
+        &self,
+        name: &str,
+        timeout_ms: Option<u64>,
+    ) -> Result<Option<signals::Signal>, signals::SignalError> {
+        signals::wait(name, timeout_ms)
     }
 
     fn save(&self, state: &[u8]) -> Result<(), checkpoint::CheckpointError> {

@@ -13,6 +13,7 @@ use crate::files::Files;
 use crate::host::Host;
 use crate::http::Client;
 use crate::messaging::Messages;
+use crate::signals::Signals;
 
 /// The run that an activity serves.
 #[derive(Clone)]
@@ -58,6 +59,11 @@ impl Context {
     /// Files through the ledger.
     pub fn files(&self) -> Files<'_> {
         Files::new(&*self.host)
+    }
+
+    /// Messages to this run.
+    pub fn signals(&self) -> Signals<'_> {
+        Signals::new(&*self.host)
     }
 
     /// The note from one attempt to the next.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::bindings::exports::deedbox::activity::activities as wit;
 pub use crate::bindings::exports::deedbox::activity::activities::FailureKind;
-use crate::{KeyError, checkpoint, files, http, messaging};
+use crate::{KeyError, checkpoint, files, http, messaging, signals};
 
 /// The end of an attempt without a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,6 +138,12 @@ impl From<serde_json::Error> for Failure {
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
         Self::permanent("invalid-name", error.to_string())
+    }
+}
+
+impl From<signals::Error> for Failure {
+    fn from(error: signals::Error) -> Self {
+        Self::permanent(error.code(), error.to_string())
     }
 }
 

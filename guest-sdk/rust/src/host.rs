@@ -6,6 +6,7 @@ use crate::bindings::deedbox::activity::checkpoint::CheckpointError;
 use crate::bindings::deedbox::activity::context::RunInfo;
 use crate::bindings::deedbox::activity::http::{Error, Identity, Options, Request, Response};
 use crate::bindings::deedbox::activity::idempotency::KeyError;
+use crate::bindings::deedbox::activity::signals::{Signal, SignalError};
 use crate::bindings::deedbox::activity::{files, messaging};
 
 pub trait Host {
@@ -22,6 +23,8 @@ pub trait Host {
     ) -> Result<messaging::Published, messaging::Error>;
     fn write(&self, path: &str, bytes: &[u8], identity: &Identity) -> Result<files::Written, files::Error>;
     fn append(&self, path: &str, bytes: &[u8]) -> Result<(), files::Error>;
+    fn poll_signal(&self, name: &str) -> Result<Option<Signal>, SignalError>;
+    fn wait_signal(&self, name: &str, timeout_ms: Option<u64>) -> Result<Option<Signal>, SignalError>;
     fn save(&self, state: &[u8]) -> Result<(), CheckpointError>;
     fn load(&self) -> Option<Vec<u8>>;
 }

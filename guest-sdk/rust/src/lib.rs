@@ -15,6 +15,7 @@ pub mod files;
 mod host;
 pub mod http;
 pub mod messaging;
+pub mod signals;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 

@@ -207,6 +207,24 @@ fn a_context_without_a_run_id_is_refused() {
 }
 
 #[test]
+fn a_signal_is_read_once_and_given_again_in_every_attempt() {
+    let ctx = FakeContext::for_run(RUN).unwrap();
+    assert_eq!(ctx.signals().poll("go").unwrap(), None);
+    ctx.deliver("go", &json!({ "n": 1 }));
+    ctx.deliver("other", "x");
+    let given = ctx.signals().wait("go").unwrap();
+    assert_eq!((given.json::<Value>().unwrap(), given.sequence(), given.name()), (json!({ "n": 1 }), 1, "go"));
+    assert_eq!(ctx.signals().wait_for("go", Duration::from_secs(1)).unwrap(), None);
+    ctx.set_attempt(2);
+    ctx.deliver("go", &2);
+    assert_eq!(ctx.signals().poll("go").unwrap(), None, "as the attempt before");
+    assert_eq!(ctx.signals().wait("go").unwrap(), given);
+    assert_eq!(ctx.signals().wait_for("go", Duration::from_secs(1)).unwrap(), None);
+    assert_eq!(ctx.signals().poll("go").unwrap().unwrap().payload(), "2");
+    assert_eq!(ctx.signals().poll("").unwrap_err().code(), "signal-invalid-name");
+}
+
+#[test]
 fn a_checkpoint_outlives_the_attempt_and_has_a_limit() {
     let ctx = fake();
     assert_eq!(ctx.checkpoint().load::<Vec<u8>>().unwrap(), None);

@@ -20,7 +20,7 @@ struct Send {
 /// In `url`, `body` and the values of `headers`, `{run-key}`, `{subkey:NAME}` and `{attempt}` are
 /// replaced.
 #[data]
-struct Call {
+pub struct Call {
     method: String,
     url: String,
     #[serde(default)]
@@ -42,7 +42,7 @@ struct Call {
 
 /// Found: 200 with a value at the pointer `found`. Absent: 200 with this text at this pointer, or 404 when none is given.
 #[data]
-struct Ask {
+pub struct Ask {
     url: String,
     found: String,
     absent: Option<(String, String)>,
@@ -119,6 +119,13 @@ fn call_order(ctx: &Context, input: CallOrder) -> Result<Vec<Outcome>, Failure> 
     let post = |url: &String| outcome(ctx.http().post(url.as_str()).send(), 1);
     let outcomes = urls.into_iter().flatten().map(post).collect();
     input.then.end(ctx, outcomes)
+}
+
+/// Makes one call, and tells what it gave.
+pub fn told(ctx: &Context, call: &Call) -> Result<Value, Failure> {
+    let (result, calls) = make(ctx, call)?;
+    check(call, &result)?;
+    Ok(deedbox_guest::serde_json::to_value(outcome(result, calls))?)
 }
 
 fn make(ctx: &Context, call: &Call) -> Result<(Result<Response, Error>, u32), Failure> {

@@ -11,5 +11,6 @@ mod http;
 mod idempotency;
 mod limits;
 mod messaging;
+mod signals;
 mod then;
 mod wasi;

@@ -1553,6 +1553,232 @@ pub mod deedbox {
 
     }
 
+    /// Messages to this run. What a call here gave is recorded: the n-th call for a name gives the same in every attempt, so
+    /// that no attempt takes another branch than one whose effects have happened.
+    #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+    pub mod signals {
+      #[used]
+      #[doc(hidden)]
+      static __FORCE_SECTION_REF: fn() =
+      super::super::super::__link_custom_section_describing_imports;
+      
+      use super::super::super::_rt;
+      #[derive(Clone, PartialEq)]
+      pub struct Signal {
+        pub name: _rt::String,
+        /// A JSON text.
+        pub payload: _rt::String,
+        /// The place among all signals of this run, from 1.
+        pub sequence: u64,
+      }
+      impl ::core::fmt::Debug for Signal {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          f.debug_struct("Signal").field("name", &self.name).field("payload", &self.payload).field("sequence", &self.sequence).finish()
+        }
+      }
+      #[repr(u8)]
+      #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+      pub enum SignalError {
+        /// The name is not 1 to 128 characters of `A-Z a-z 0-9 . _ -`.
+        InvalidName,
+        /// This attempt has asked more often than the host allows.
+        TooManyCalls,
+      }
+      impl SignalError{
+        pub fn name(&self) -> &'static str {
+          match self {
+            SignalError::InvalidName => "invalid-name",
+            SignalError::TooManyCalls => "too-many-calls",
+          }
+        }
+        pub fn message(&self) -> &'static str {
+          match self {
+            SignalError::InvalidName => "The name is not 1 to 128 characters of `A-Z a-z 0-9 . _ -`.",
+            SignalError::TooManyCalls => "This attempt has asked more often than the host allows.",
+          }
+        }
+      }
+      impl ::core::fmt::Debug for SignalError{
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          f.debug_struct("SignalError")
+          .field("code", &(*self as i32))
+          .field("name", &self.name())
+          .field("message", &self.message())
+          .finish()
+        }
+      }
+      impl ::core::fmt::Display for SignalError{
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+          write!(f, "{} (error {})", self.name(), *self as i32)
+        }
+      }
+
+      impl ::core::error::Error for SignalError {}
+
+      impl SignalError{
+        #[doc(hidden)]
+        pub unsafe fn _lift(val: u8) -> SignalError{
+          if !cfg!(debug_assertions) {
+            return unsafe { ::core::mem::transmute(val) };
+          }
+
+          match val {
+            0 => SignalError::InvalidName,
+            1 => SignalError::TooManyCalls,
+
+            _ => panic!("invalid enum discriminant"),
+          }
+        }
+      }
+
+      #[allow(unused_unsafe, clippy::all)]
+      /// The oldest unread signal of that name, if one is here. It is read by that.
+      #[allow(async_fn_in_trait)]
+      pub fn poll(name: &str,) -> ::core::result::Result<::core::option::Option<Signal>,SignalError>{
+        unsafe {
+
+          #[repr(align(8))]
+          struct RetArea([::core::mem::MaybeUninit::<u8>; 24+4*::core::mem::size_of::<*const u8>()]);
+          let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 24+4*::core::mem::size_of::<*const u8>()]);
+          let vec0 = name;
+          let ptr0 = vec0.as_ptr().cast::<u8>();
+          let len0 = vec0.len();
+          let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+          #[cfg(target_arch = "wasm32")]
+          #[link(wasm_import_module = "deedbox:activity/signals@0.1.0")]
+          unsafe extern "C" {
+            #[link_name = "poll"]
+            fn wit_import2(_: *mut u8, _: usize, _: *mut u8, );
+          }
+
+          #[cfg(not(target_arch = "wasm32"))]
+          unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8, ) { unreachable!() }
+          wit_import2(ptr0.cast_mut(), len0, ptr1);
+          let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+          let result13 = match l3 {
+            0 => {
+              let e = {
+                let l4 = i32::from(*ptr1.add(8).cast::<u8>());
+
+                match l4 {
+                  0 => None,
+                  1 => {
+                    let e = {
+                      let l5 = *ptr1.add(16).cast::<*mut u8>();
+                      let l6 = *ptr1.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len7 = l6;
+                      let bytes7 = _rt::Vec::from_raw_parts(l5.cast(), len7, len7);
+                      let l8 = *ptr1.add(16+2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l9 = *ptr1.add(16+3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len10 = l9;
+                      let bytes10 = _rt::Vec::from_raw_parts(l8.cast(), len10, len10);
+                      let l11 = *ptr1.add(16+4*::core::mem::size_of::<*const u8>()).cast::<i64>();
+
+                      Signal{
+                        name: _rt::string_lift(bytes7),
+                        payload: _rt::string_lift(bytes10),
+                        sequence: l11 as u64,
+                      }
+                    };
+                    Some(e)
+                  }
+                  _ => _rt::invalid_enum_discriminant(),
+                }
+              };
+              Ok(e)
+            }
+            1 => {
+              let e = {
+                let l12 = i32::from(*ptr1.add(8).cast::<u8>());
+
+                SignalError::_lift(l12 as u8)
+              };
+              Err(e)
+            }
+            _ => _rt::invalid_enum_discriminant(),
+          };
+          result13
+        }
+      }
+      #[allow(unused_unsafe, clippy::all)]
+      /// Waits for it. The time is counted from the first attempt that waits here; absent: without end. A long wait ends this
+      /// attempt without spending a retry: the run starts again when the signal is here or the time is over, and what it has
+      /// done so far is replayed. None when no signal came in time.
+      #[allow(async_fn_in_trait)]
+      pub fn wait(name: &str,timeout_ms: ::core::option::Option<u64>,) -> ::core::result::Result<::core::option::Option<Signal>,SignalError>{
+        unsafe {
+
+          #[repr(align(8))]
+          struct RetArea([::core::mem::MaybeUninit::<u8>; 24+4*::core::mem::size_of::<*const u8>()]);
+          let mut ret_area = RetArea([::core::mem::MaybeUninit::uninit(); 24+4*::core::mem::size_of::<*const u8>()]);
+          let vec0 = name;
+          let ptr0 = vec0.as_ptr().cast::<u8>();
+          let len0 = vec0.len();
+          let (result1_0,result1_1,) = match timeout_ms {
+            Some(e) => (1i32, _rt::as_i64(e)),
+            None => {
+              (0i32, 0i64)
+            },
+          };let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+          #[cfg(target_arch = "wasm32")]
+          #[link(wasm_import_module = "deedbox:activity/signals@0.1.0")]
+          unsafe extern "C" {
+            #[link_name = "wait"]
+            fn wit_import3(_: *mut u8, _: usize, _: i32, _: i64, _: *mut u8, );
+          }
+
+          #[cfg(not(target_arch = "wasm32"))]
+          unsafe extern "C" fn wit_import3(_: *mut u8, _: usize, _: i32, _: i64, _: *mut u8, ) { unreachable!() }
+          wit_import3(ptr0.cast_mut(), len0, result1_0, result1_1, ptr2);
+          let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+          let result14 = match l4 {
+            0 => {
+              let e = {
+                let l5 = i32::from(*ptr2.add(8).cast::<u8>());
+
+                match l5 {
+                  0 => None,
+                  1 => {
+                    let e = {
+                      let l6 = *ptr2.add(16).cast::<*mut u8>();
+                      let l7 = *ptr2.add(16+1*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len8 = l7;
+                      let bytes8 = _rt::Vec::from_raw_parts(l6.cast(), len8, len8);
+                      let l9 = *ptr2.add(16+2*::core::mem::size_of::<*const u8>()).cast::<*mut u8>();
+                      let l10 = *ptr2.add(16+3*::core::mem::size_of::<*const u8>()).cast::<usize>();
+                      let len11 = l10;
+                      let bytes11 = _rt::Vec::from_raw_parts(l9.cast(), len11, len11);
+                      let l12 = *ptr2.add(16+4*::core::mem::size_of::<*const u8>()).cast::<i64>();
+
+                      Signal{
+                        name: _rt::string_lift(bytes8),
+                        payload: _rt::string_lift(bytes11),
+                        sequence: l12 as u64,
+                      }
+                    };
+                    Some(e)
+                  }
+                  _ => _rt::invalid_enum_discriminant(),
+                }
+              };
+              Ok(e)
+            }
+            1 => {
+              let e = {
+                let l13 = i32::from(*ptr2.add(8).cast::<u8>());
+
+                SignalError::_lift(l13 as u8)
+              };
+              Err(e)
+            }
+            _ => _rt::invalid_enum_discriminant(),
+          };
+          result14
+        }
+      }
+
+    }
+
     /// A small note from one attempt to the next attempt of the same run.
     #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
     pub mod checkpoint {
@@ -2135,11 +2361,6 @@ mod _rt {
     }
   }
   
-  #[cfg(target_arch = "wasm32")]
-  pub fn run_ctors_once() {
-    wit_bindgen::rt::run_ctors_once();
-  }
-  
   pub fn as_i64<T: AsI64>(t: T) -> i64 {
     t.as_i64()
   }
@@ -2166,6 +2387,11 @@ mod _rt {
     fn as_i64(self) -> i64 {
       self as i64
     }
+  }
+  
+  #[cfg(target_arch = "wasm32")]
+  pub fn run_ctors_once() {
+    wit_bindgen::rt::run_ctors_once();
   }
   extern crate alloc as alloc_crate;
 }
@@ -2202,9 +2428,9 @@ pub(crate) use __export_activity_impl as export_component;
 #[unsafe(link_section = "component-type:wit-bindgen:0.63.0:deedbox:activity@0.1.0:activity:encoded world")]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2330] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x9b\x11\x01A\x02\x01\
-A\x11\x01B\x07\x01m\x01\x0cinvalid-name\x04\0\x09key-error\x03\0\0\x01@\0\0s\x04\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2521] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xda\x12\x01A\x02\x01\
+A\x13\x01B\x07\x01m\x01\x0cinvalid-name\x04\0\x09key-error\x03\0\0\x01@\0\0s\x04\
 \0\x0fidempotency-key\x01\x02\x01j\x01s\x01\x01\x01@\x01\x04names\0\x03\x04\0\x06\
 subkey\x01\x04\x03\0\"deedbox:activity/idempotency@0.1.0\x05\0\x01B\x06\x01r\x06\
 \x06tenants\x06run-ids\x08activitys\x07attempty\x0cmax-attemptsy\x0cremaining-ms\
@@ -2242,18 +2468,22 @@ t-ids\x04\0\x07written\x03\0\x04\x01q\x05\x06denied\x01s\0\x0feffect-mismatch\x0
 s\0\x09in-flight\0\0\x0finvalid-request\x01s\0\x06failed\x01s\0\x04\0\x05error\x03\
 \0\x06\x01p}\x01j\x01\x05\x01\x07\x01@\x03\x04paths\x05bytes\x08\x08identity\x01\
 \0\x09\x04\0\x05write\x01\x0a\x01j\0\x01\x07\x01@\x02\x04paths\x05bytes\x08\0\x0b\
-\x04\0\x06append\x01\x0c\x03\0\x1cdeedbox:activity/files@0.1.0\x05\x07\x01B\x09\x01\
-m\x01\x09too-large\x04\0\x10checkpoint-error\x03\0\0\x01p}\x01j\0\x01\x01\x01@\x01\
-\x05state\x02\0\x03\x04\0\x04save\x01\x04\x01k\x02\x01@\0\0\x05\x04\0\x04load\x01\
-\x06\x03\0!deedbox:activity/checkpoint@0.1.0\x05\x08\x01B\x0e\x01ks\x01r\x04\x04\
-names\x07summarys\x0cinput-schema\0\x0doutput-schema\0\x04\0\x0adescriptor\x03\0\
-\x01\x01m\x02\x09retryable\x09permanent\x04\0\x0cfailure-kind\x03\0\x03\x01kw\x01\
-r\x05\x04codes\x07messages\x04kind\x04\x0eretry-after-ms\x05\x07details\0\x04\0\x07\
-failure\x03\0\x06\x01p\x02\x01@\0\0\x08\x04\0\x08describe\x01\x09\x01j\x01s\x01\x07\
-\x01@\x02\x08activitys\x05inputs\0\x0a\x04\0\x03run\x01\x0b\x04\0!deedbox:activi\
-ty/activities@0.1.0\x05\x09\x04\0\x1fdeedbox:activity/activity@0.1.0\x04\0\x0b\x0e\
-\x01\0\x08activity\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-compon\
-ent\x070.262.0\x10wit-bindgen-rust\x060.63.0";
+\x04\0\x06append\x01\x0c\x03\0\x1cdeedbox:activity/files@0.1.0\x05\x07\x01B\x0b\x01\
+r\x03\x04names\x07payloads\x08sequencew\x04\0\x06signal\x03\0\0\x01m\x02\x0cinva\
+lid-name\x0etoo-many-calls\x04\0\x0csignal-error\x03\0\x02\x01k\x01\x01j\x01\x04\
+\x01\x03\x01@\x01\x04names\0\x05\x04\0\x04poll\x01\x06\x01kw\x01@\x02\x04names\x0a\
+timeout-ms\x07\0\x05\x04\0\x04wait\x01\x08\x03\0\x1edeedbox:activity/signals@0.1\
+.0\x05\x08\x01B\x09\x01m\x01\x09too-large\x04\0\x10checkpoint-error\x03\0\0\x01p\
+}\x01j\0\x01\x01\x01@\x01\x05state\x02\0\x03\x04\0\x04save\x01\x04\x01k\x02\x01@\
+\0\0\x05\x04\0\x04load\x01\x06\x03\0!deedbox:activity/checkpoint@0.1.0\x05\x09\x01\
+B\x0e\x01ks\x01r\x04\x04names\x07summarys\x0cinput-schema\0\x0doutput-schema\0\x04\
+\0\x0adescriptor\x03\0\x01\x01m\x02\x09retryable\x09permanent\x04\0\x0cfailure-k\
+ind\x03\0\x03\x01kw\x01r\x05\x04codes\x07messages\x04kind\x04\x0eretry-after-ms\x05\
+\x07details\0\x04\0\x07failure\x03\0\x06\x01p\x02\x01@\0\0\x08\x04\0\x08describe\
+\x01\x09\x01j\x01s\x01\x07\x01@\x02\x08activitys\x05inputs\0\x0a\x04\0\x03run\x01\
+\x0b\x04\0!deedbox:activity/activities@0.1.0\x05\x0a\x04\0\x1fdeedbox:activity/a\
+ctivity@0.1.0\x04\0\x0b\x0e\x01\0\x08activity\x03\0\0\0G\x09producers\x01\x0cpro\
+cessed-by\x02\x0dwit-component\x070.262.0\x10wit-bindgen-rust\x060.63.0";
 
 #[inline(never)]
 #[doc(hidden)]

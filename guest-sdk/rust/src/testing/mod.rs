@@ -5,6 +5,7 @@
 
 mod answer;
 mod keys;
+mod inbox;
 mod outbox;
 mod sent;
 
@@ -13,6 +14,8 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::time::Duration;
+
+use serde::Serialize;
 
 pub use answer::Answer;
 pub use keys::ConfigError;
@@ -23,9 +26,11 @@ use crate::bindings::deedbox::activity::checkpoint::CheckpointError;
 use crate::bindings::deedbox::activity::context::RunInfo;
 use crate::bindings::deedbox::activity::http::{Error, Identity, Options, Request, Response};
 use crate::bindings::deedbox::activity::idempotency::KeyError;
+use crate::bindings::deedbox::activity::signals::{Signal, SignalError};
 use crate::bindings::deedbox::activity::{files as files_wit, messaging as messaging_wit};
 use crate::host::Host;
 use crate::{Context, Failure, activity, files, http, messaging};
+use inbox::Inbox;
 use keys::Keys;
 use outbox::Outbox;
 
@@ -54,6 +59,7 @@ impl FakeContext {
             script: RefCell::default(),
             sent: RefCell::default(),
             outbox: Outbox::default(),
+            inbox: Inbox::default(),
             state: RefCell::default(),
         });
         Ok(Self { context: Context::new(fake.clone()), fake })
@@ -89,8 +95,16 @@ impl FakeContext {
         self.fake.outbox.file_errors.borrow_mut().push_back(error);
     }
 
-    /// Makes this the attempt of that number, with the saved state of the attempts before.
+    /// Delivers a signal to the run.
+    pub fn deliver<T: Serialize + ?Sized>(&self, name: &str, payload: &T) {
+        let payload = serde_json::to_string(payload).unwrap_or_else(|why| panic!("the payload of {name}: {why}"));
+        self.fake.inbox.deliver(name, payload);
+    }
+
+    /// Makes this the attempt of that number, with the saved state of the attempts before, and the signals that they were
+    /// given.
     pub fn set_attempt(&self, attempt: u32) {
+        self.fake.inbox.begin_attempt();
         self.fake.run.borrow_mut().attempt = attempt;
     }
 
@@ -134,6 +148,7 @@ struct Fake {
     script: RefCell<VecDeque<Result<Response, Error>>>,
     sent: RefCell<Vec<Sent>>,
     outbox: Outbox,
+    inbox: Inbox,
     state: RefCell<Option<Vec<u8>>>,
 }
 
@@ -179,6 +194,14 @@ impl Host for Fake {
         let why = "an append that is made twice writes twice: write a file of its own for each run, for example one named \
                    by `idempotency-key`";
         Err(files_wit::Error::Denied(why.to_owned()))
+    }
+
+    fn poll_signal(&self, name: &str) -> Result<Option<Signal>, SignalError> {
+        self.inbox.poll(name)
+    }
+
+    fn wait_signal(&self, name: &str, timeout_ms: Option<u64>) -> Result<Option<Signal>, SignalError> {
+        self.inbox.wait(name, timeout_ms)
     }
 
     fn save(&self, state: &[u8]) -> Result<(), CheckpointError> {
