@@ -117,7 +117,7 @@ impl Api {
     /// Works in this process until every run has ended or waits for an answer.
     pub async fn work(&self) {
         let mut connection = self.world.database.connect().await;
-        let open = "select count(*) from runs where due_at is not null";
+        let open = "select count(*) from runs where due_at is not null or rank is not null";
         let working = async {
             while sqlx::query_scalar::<_, i64>(open).fetch_one(&mut connection).await.unwrap() > 0 {
                 if !self.world.node.worker().run_once().await.unwrap() {

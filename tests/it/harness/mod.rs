@@ -18,7 +18,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 pub use database::Database;
-pub use world::{TENANT, World, config, deploy_version, lease, node, provider, work, work_once};
+pub use world::{TENANT, World, config, deploy_version, lease, node, provider, rescue, work, work_once};
 
 /// The states of all effects with the numbers of their sends, read in a session of its own.
 pub async fn claimed(database: &Database) -> Vec<(String, i64)> {

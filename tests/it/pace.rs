@@ -1,0 +1,174 @@
+//! The pace at which a tenant sends to a provider: the provider's own Retry-After, and the rate of its profile, for all
+//! runs and all nodes at once.
+
+use std::time::{Duration, Instant};
+
+use chrono::TimeDelta;
+use deedbox::store::rate::{self, Admitted, Pace};
+use deedbox_books::{Behaviour, Options};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::{World, config, work_once};
+
+const TENANT: &str = "acme";
+
+fn busy(retry_after: u64) -> Behaviour {
+    Behaviour::StatusBeforeApply { status: 429, retry_after: Some(retry_after), body: None }
+}
+
+fn charge(world: &World) -> Value {
+    json!({ "calls": [{ "method": "POST", "url": world.charges(), "expect": 201, "json": { "n": 1 } }], "fail_on_error": true })
+}
+
+/// The guest fails with what it was told, `expect` makes it permanent; this one leaves the status to the policy.
+fn any(world: &World) -> Value {
+    json!({ "calls": [{ "method": "POST", "url": world.charges(), "json": { "n": 1 } }], "then": ["fail", "return"] })
+}
+
+/// F-C12. The next attempt of the run that was told comes no sooner.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_attempt_waits_for_as_long_as_the_provider_asks() {
+    let world = World::keyed().await;
+    world.deploy("send", "stripe", json!({})).await;
+    for (asked, least) in [(3, 3), (90, 90)] {
+        world.script(&[busy(asked)]).await;
+        world.database.execute("delete from rates").await;
+        let run = world.start("send", any(&world)).await;
+        work_once(&world.node).await;
+        let ended = world.attempts(run).await[0].ended_at.unwrap();
+        let wait = world.run(run).await.due_at.unwrap() - ended;
+        let asked = TimeDelta::seconds(least);
+        assert!(wait > asked - TimeDelta::seconds(1) && wait <= asked + TimeDelta::seconds(1), "{wait}");
+    }
+}
+
+/// F-C12. A pause that would outlast the setting is cut to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_is_cut_to_the_hosts_longest() {
+    let mut config = config();
+    config.gateway.max_retry_after_ms = 60_000;
+    let world = World::with(Options { keyless: false, convention: None }, config).await;
+    world.deploy("send", "stripe", json!({})).await;
+    world.script(&[busy(9_223_372_036_854_775_807)]).await;
+    let run = world.start("send", any(&world)).await;
+    work_once(&world.node).await;
+    let wait = world.run(run).await.due_at.unwrap() - world.attempts(run).await[0].ended_at.unwrap();
+    assert!(wait > TimeDelta::seconds(55) && wait <= TimeDelta::seconds(60), "{wait}");
+}
+
+/// What one run was told holds for all runs of the tenant on every node, spends none of their attempts, and for nobody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_holds_for_all_runs_of_the_tenant() {
+    let world = World::keyed().await;
+    world.deploy("send", "stripe", json!({})).await;
+    world.script(&[busy(600)]).await;
+    let told = world.start("send", any(&world)).await;
+    work_once(&world.node).await;
+    let second = world.second("two", deedbox::probe::none());
+    let mut others = Vec::new();
+    for _ in 0..5 {
+        others.push(world.start("send", charge(&world)).await);
+    }
+    for _ in &others {
+        work_once(&second).await;
+    }
+    assert_eq!(world.books.arrivals().await.unwrap().len(), 1, "nobody asks again");
+    for run in &others {
+        assert_eq!(world.outcomes(*run).await, ["deferred"]);
+        let waiting = world.run(*run).await;
+        assert_eq!(waiting.state, "waiting");
+        let wait = waiting.due_at.unwrap() - waiting.started_at.unwrap();
+        assert!(wait > TimeDelta::seconds(590) && wait < TimeDelta::seconds(610), "{wait}");
+    }
+    let spent: i64 = sqlx::query_scalar("select sum(spent) from runs where run_id <> $1")
+        .bind(told)
+        .fetch_one(&mut world.database.connect().await)
+        .await
+        .unwrap();
+    assert_eq!(spent, 0);
+    world.database.advance_seconds(620).await;
+    world.work().await;
+    for run in others {
+        assert_eq!(world.output(run).await[0]["status"], 201);
+    }
+    assert_eq!(world.books.applied().await.unwrap().len(), 6);
+}
+
+/// A pause that is short is waited out where the guest is, and neither an answer from the record nor another account waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_pause_is_waited_out_and_a_replay_needs_none() {
+    let world = World::keyed().await;
+    world.deploy("send", "stripe", json!({})).await;
+    let named = |name: &str| json!({ "method": "POST", "url": world.charges(), "identity": { "named": name }, "json": {} });
+    let done = world.start("send", json!({ "calls": [named("a")], "then": ["fail", "return"] })).await;
+    work_once(&world.node).await;
+    world.database.execute("update rates set blocked_until = deedbox_now() + interval '1 hour'").await;
+    rate::block(world.node.store(), TENANT, "stripe", "", 3_600_000).await.unwrap();
+    work_once(&world.node).await;
+    assert_eq!(world.output(done).await[0]["source"], "replayed");
+    world.database.execute("update rates set blocked_until = deedbox_now() + interval '400 milliseconds'").await;
+    let began = Instant::now();
+    let run = world.start("send", charge(&world)).await;
+    work_once(&world.node).await;
+    assert!(began.elapsed() >= Duration::from_millis(300), "{:?}", began.elapsed());
+    assert_eq!(world.outcomes(run).await, ["completed"]);
+}
+
+/// Reads keep the pause too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_keeps_the_providers_pause() {
+    let world = World::keyed().await;
+    world.deploy("send", "stripe", json!({})).await;
+    rate::block(world.node.store(), TENANT, "stripe", "", 3_600_000).await.unwrap();
+    let run = world.start("send", json!({ "calls": [{ "method": "GET", "url": world.charges() }] })).await;
+    work_once(&world.node).await;
+    assert_eq!(world.outcomes(run).await, ["deferred"]);
+    assert!(world.books.arrivals().await.unwrap().is_empty());
+}
+
+/// The generic cell rate algorithm: a burst at once, then an even pace, and no place for what would wait too long.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_lets_a_burst_through_and_spaces_the_rest_evenly() {
+    let world = World::keyed().await;
+    let pace = Pace { per_second: 10.0, burst: 3 };
+    let mut waits = Vec::new();
+    for _ in 0..8 {
+        match rate::admit(world.node.store(), TENANT, "m", "a", pace, 350).await.unwrap() {
+            Admitted::After { ms } => waits.push(ms),
+            Admitted::TooEarly { ms } => {
+                assert!((300..=500).contains(&ms), "{ms}");
+                break;
+            }
+        }
+    }
+    assert!((6..=8).contains(&waits.len()), "{waits:?}");
+    assert_eq!(waits[..3], [0, 0, 0], "{waits:?}");
+    assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]) && waits.iter().all(|ms| *ms <= 350), "{waits:?}");
+    let other = rate::admit(world.node.store(), TENANT, "m", "b", pace, 0).await.unwrap();
+    assert_eq!(other, Admitted::After { ms: 0 }, "another account has its own pace");
+}
+
+/// Two nodes, one tenant, a profile with a rate: together they do not send faster.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn all_nodes_together_keep_the_rate_of_the_profile() {
+    let world = World::keyed().await;
+    let profile = "name = \"slow\"\nversion = \"1\"\nsource = \"this test\"\nextends = \"stripe\"\nhosts = []\n[rate]\nper_second = 20\nburst = 1\n";
+    deedbox::store::provider::put(world.node.store(), TENANT, "slow", profile).await.unwrap();
+    world.deploy("send", "slow", json!({})).await;
+    let mut runs = Vec::new();
+    for _ in 0..20 {
+        runs.push(world.start("send", charge(&world)).await);
+    }
+    let second = world.second("two", deedbox::probe::none());
+    let shutdown = CancellationToken::new();
+    let began = Instant::now();
+    let working = [&world.node, &second].map(|node| tokio::spawn(node.worker().clone().run(shutdown.clone())));
+    world.books.wait_for_applied(20, Duration::from_secs(30)).await.unwrap();
+    let took = began.elapsed();
+    assert!(took >= Duration::from_millis(900), "19 steps of 50 ms: {took:?}");
+    shutdown.cancel();
+    for worker in working {
+        worker.await.unwrap();
+    }
+}

@@ -1,0 +1,55 @@
+//! Many idle workers and few runs: each run is served soon, and not by asking once for every worker.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+const WORKERS: usize = 12;
+const RUNS: usize = 60;
+
+/// Statements that look for work, as the database counts them.
+async fn looks(world: &World) -> i64 {
+    // Every look counts the lanes in a scan of the index of ready runs.
+    sqlx::query_scalar("select idx_scan from pg_stat_user_indexes where indexrelname = 'runs_leases'")
+        .fetch_one(&mut world.database.connect().await)
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_crowd_of_idle_workers_does_not_ask_for_every_run() {
+    let mut config = crate::harness::config();
+    // Nothing but wake-ups makes them look, and no renewal counts.
+    (config.worker.poll_ms, config.worker.lease_ms, config.database.max_connections) = (600_000, 600_000, 4);
+    let world = World::with(deedbox_books::Options { keyless: false, convention: None }, config.clone()).await;
+    world.deploy("noop", "stripe", json!({})).await;
+    let nodes: Vec<Node> = (0..WORKERS)
+        .map(|number| crate::harness::node(&world.database, &format!("w{number}"), config.clone(), deedbox::probe::none()))
+        .collect();
+    let workers: Vec<_> = nodes.iter().map(worker_of).collect();
+    let hearing = Instant::now() + Duration::from_secs(20);
+    while !nodes.iter().all(|node| node.gateway().wakes().hears()) {
+        assert!(Instant::now() < hearing);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let before = looks(&world).await;
+    let mut waits = Vec::new();
+    for n in 0..RUNS {
+        let run = world.start("noop", json!(n)).await;
+        let began = Instant::now();
+        while world.run(run).await.ended_at.is_none() {
+            assert!(began.elapsed() < Duration::from_secs(10), "it is not served");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        waits.push(began.elapsed());
+    }
+    workers.iter().for_each(|worker| worker.cancel());
+    // The database tells of its counts when a session rests.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let asked = looks(&world).await - before;
+    waits.sort();
+    let median = waits[RUNS / 2];
+    assert!(median < Duration::from_millis(1_000), "{median:?}");
+    assert!(asked < (WORKERS * RUNS / 2) as i64, "{asked} looks for {RUNS} runs by {WORKERS} workers");
+}
