@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use uuid::Uuid;
 
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 /// One version of an activity. `policy` is a JSON text.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub async fn deploy(store: &Store, tenant: &str, new: NewVersion<'_>) -> Result<
         new.policy,
         new.max_running
     );
-    Ok(version.fetch_one(&store.pool).await?)
+    bounded(version.fetch_one(&store.pool)).await
 }
 
 /// The version that new runs get; none when the activity is unknown or retired.
@@ -60,7 +60,7 @@ pub async fn find_latest(store: &Store, tenant: &str, activity: &str) -> Result<
         tenant,
         activity
     );
-    Ok(row.fetch_optional(&store.pool).await?)
+    bounded(row.fetch_optional(&store.pool)).await
 }
 
 pub async fn find(store: &Store, tenant: &str, activity: &str, version: i32) -> Result<Option<Version>> {
@@ -72,7 +72,7 @@ pub async fn find(store: &Store, tenant: &str, activity: &str, version: i32) -> 
         activity,
         version
     );
-    Ok(row.fetch_optional(&store.pool).await?)
+    bounded(row.fetch_optional(&store.pool)).await
 }
 
 /// The policy that a run works under, a JSON text.
@@ -84,7 +84,7 @@ pub async fn policy_of_run(store: &Store, tenant: &str, run_id: Uuid) -> Result<
         tenant,
         run_id
     );
-    Ok(policy.fetch_optional(&store.pool).await?)
+    bounded(policy.fetch_optional(&store.pool)).await
 }
 
 /// The latest version of every activity that is not retired.
@@ -97,7 +97,7 @@ pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Version>> {
          where a.tenant = $1 and not a.retired order by v.activity",
         tenant
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// All versions of one activity, newest first.
@@ -109,7 +109,7 @@ pub async fn list_versions(store: &Store, tenant: &str, activity: &str) -> Resul
         tenant,
         activity
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// Retires an activity: no new runs; the runs it has go on. False when there is none to retire.
@@ -119,5 +119,5 @@ pub async fn retire(store: &Store, tenant: &str, activity: &str) -> Result<bool>
         tenant,
         activity
     );
-    Ok(done.execute(&store.pool).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 /// Saves under the lease; false when the lease is over, and then nothing is changed.
 pub async fn save(store: &Store, tenant: &str, run_id: Uuid, token: i64, state: &[u8]) -> Result<bool> {
@@ -18,10 +18,10 @@ pub async fn save(store: &Store, tenant: &str, run_id: Uuid, token: i64, state: 
         token,
         state
     );
-    Ok(done.execute(&store.pool).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
 }
 
 pub async fn load(store: &Store, tenant: &str, run_id: Uuid) -> Result<Option<Vec<u8>>> {
     let state = sqlx::query_scalar!("select state from checkpoints where tenant = $1 and run_id = $2", tenant, run_id);
-    Ok(state.fetch_optional(&store.pool).await?)
+    bounded(state.fetch_optional(&store.pool)).await
 }

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Result, Store, big, duty};
+use super::{Result, Store, big, bounded, duty};
 
 /// What came of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,7 +227,7 @@ pub async fn pause_activity(store: &Store, tenant: &str, activity: &str, paused:
         activity,
         paused
     );
-    Ok(row.fetch_optional(&store.pool).await?.is_some())
+    Ok(bounded(row.fetch_optional(&store.pool)).await?.is_some())
 }
 
 /// Pauses a tenant, or lets it go on. False when there is none.
@@ -239,5 +239,5 @@ pub async fn pause_tenant(store: &Store, tenant: &str, paused: bool) -> Result<b
         tenant,
         paused
     );
-    Ok(row.fetch_optional(&store.pool).await?.is_some())
+    Ok(bounded(row.fetch_optional(&store.pool)).await?.is_some())
 }

@@ -273,7 +273,7 @@ async fn lease_holds(store: &Store, lease: &Lease) -> Result<bool> {
         lease.run_id,
         lease.token
     );
-    Ok(row.fetch_optional(&store.pool).await?.is_some())
+    Ok(bounded(row.fetch_optional(&store.pool)).await?.is_some())
 }
 
 /// What came of taking an effect over.

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::send::Send;
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 /// An effect without its answer's headers and body.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ pub async fn find(store: &Store, tenant: &str, effect_id: &[u8]) -> Result<Optio
         tenant,
         effect_id
     );
-    Ok(row.fetch_optional(&store.pool).await?)
+    bounded(row.fetch_optional(&store.pool)).await
 }
 
 /// Oldest first.
@@ -81,7 +81,7 @@ pub async fn list(store: &Store, tenant: &str, filter: &Filter) -> Result<Vec<En
         after_id,
         filter.limit
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// The effects that a run sent, also those that another run claimed first; oldest first.
@@ -107,7 +107,7 @@ pub async fn list_of_run(store: &Store, tenant: &str, run_id: Uuid, filter: &Fil
         after_id,
         filter.limit
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// The sends of several effects, by whichever run; those of one effect are in their order.
@@ -121,5 +121,5 @@ pub async fn list_sends(store: &Store, tenant: &str, effect_ids: &[Vec<u8>]) -> 
         tenant,
         effect_ids
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Result, Store, storable};
+use super::{Result, Store, bounded, storable};
 
 #[derive(Clone, Debug)]
 pub struct Log {
@@ -38,5 +38,5 @@ pub async fn list(store: &Store, tenant: &str, run_id: Uuid) -> Result<Vec<Log>>
         tenant,
         run_id
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }

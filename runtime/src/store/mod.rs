@@ -11,7 +11,9 @@ macro_rules! retried {
     ($transaction:expr) => {{
         let mut tries = 1;
         loop {
-            let result: $crate::store::Result<_> = $transaction.await;
+            let transaction = tokio::time::timeout($crate::store::STATEMENT, $transaction);
+            let result: $crate::store::Result<_> =
+                transaction.await.unwrap_or(Err($crate::store::Error::TimedOut));
             match result {
                 Err(error) if error.was_rolled_back() && tries < $crate::store::TRIES => tries += 1,
                 result => break result,

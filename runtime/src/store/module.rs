@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Error, Result, Store};
+use super::{Error, Result, Store, bounded};
 
 /// A module without its bytes. `imports` and `activities` are JSON texts.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub async fn create(
         imports,
         activities
     );
-    Ok(done.execute(&store.pool).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
 }
 
 pub async fn find(store: &Store, tenant: &str, digest: &[u8]) -> Result<Option<Module>> {
@@ -43,7 +43,7 @@ pub async fn find(store: &Store, tenant: &str, digest: &[u8]) -> Result<Option<M
         tenant,
         digest
     );
-    Ok(row.fetch_optional(&store.pool).await?)
+    bounded(row.fetch_optional(&store.pool)).await
 }
 
 pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Module>> {
@@ -53,7 +53,7 @@ pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Module>> {
            from modules where tenant = $1 order by created_at, digest"#,
         tenant
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// The component's bytes.
@@ -66,5 +66,5 @@ pub async fn load(store: &Store, tenant: &str, digest: &[u8]) -> Result<Vec<u8>>
 /// Deletes a module; false when there is none. Violates `activity_versions_module` while a version uses it.
 pub async fn delete(store: &Store, tenant: &str, digest: &[u8]) -> Result<bool> {
     let done = sqlx::query!("delete from modules where tenant = $1 and digest = $2", tenant, digest);
-    Ok(done.execute(&store.pool).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 #[derive(Clone, Debug)]
 pub struct Own {
@@ -22,13 +22,13 @@ pub async fn put(store: &Store, tenant: &str, provider: &str, profile: &str) -> 
         provider,
         profile
     );
-    Ok(fresh.fetch_one(&store.pool).await?)
+    bounded(fresh.fetch_one(&store.pool)).await
 }
 
 /// False when there was none.
 pub async fn delete(store: &Store, tenant: &str, provider: &str) -> Result<bool> {
     let done = sqlx::query!("delete from providers where tenant = $1 and provider = $2", tenant, provider);
-    Ok(done.execute(&store.pool).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
 }
 
 /// All of a tenant's, by name.
@@ -38,5 +38,5 @@ pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Own>> {
         "select provider, profile, updated_at from providers where tenant = $1 order by provider",
         tenant
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }

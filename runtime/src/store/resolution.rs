@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::effect::Answer;
 use super::late::wake_waiting;
-use super::{Error, Result, Store, big, storable};
+use super::{Error, Result, Store, big, bounded, storable};
 use crate::effect::{Event, State, transition};
 
 /// What is said about an effect whose outcome is not known.
@@ -154,7 +154,7 @@ pub async fn list(store: &Store, tenant: &str, effect_id: &[u8]) -> Result<Vec<R
         tenant,
         effect_id
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// An open question that its provider is to be asked about now.
@@ -192,7 +192,7 @@ pub async fn take_due(store: &Store, limit: i64, max_pause_ms: u64) -> Result<Ve
         limit,
         big(max_pause_ms) as f64
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// Asks again after this time, whatever the back-off says.
@@ -223,5 +223,5 @@ pub async fn has_twin(store: &Store, due: &Due) -> Result<bool> {
         due.effect_id,
         due.first_sent_at
     );
-    Ok(twin.fetch_one(&store.pool).await?)
+    bounded(twin.fetch_one(&store.pool)).await
 }

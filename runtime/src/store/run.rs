@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 /// A run's snapshot. `input`, `output`, `failure` and `labels` are JSON texts.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ pub async fn find(store: &Store, tenant: &str, run_id: Uuid) -> Result<Option<Ru
         tenant,
         run_id
     );
-    Ok(row.fetch_optional(&store.pool).await?)
+    bounded(row.fetch_optional(&store.pool)).await
 }
 
 /// Newest first.
@@ -106,7 +106,7 @@ pub async fn list(store: &Store, tenant: &str, filter: &Filter) -> Result<Vec<Ru
         after_id,
         filter.limit
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 pub async fn list_attempts(store: &Store, tenant: &str, run_id: Uuid) -> Result<Vec<Attempt>> {
@@ -117,5 +117,5 @@ pub async fn list_attempts(store: &Store, tenant: &str, run_id: Uuid) -> Result<
         tenant,
         run_id
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 #[derive(Clone, Debug)]
 pub struct Sealed {
@@ -35,16 +35,16 @@ pub async fn put(store: &Store, tenant: &str, name: &str, value: &Sealed) -> Res
 pub async fn find(store: &Store, tenant: &str, name: &str) -> Result<Option<Sealed>> {
     let row =
         sqlx::query_as!(Sealed, "select key_id, sealed from secrets where tenant = $1 and name = $2", tenant, name);
-    Ok(row.fetch_optional(&store.pool).await?)
+    bounded(row.fetch_optional(&store.pool)).await
 }
 
 pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Name>> {
     let rows = sqlx::query_as!(Name, "select name, updated_at from secrets where tenant = $1 order by name", tenant);
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// False when there is no such secret.
 pub async fn delete(store: &Store, tenant: &str, name: &str) -> Result<bool> {
     let done = sqlx::query!("delete from secrets where tenant = $1 and name = $2", tenant, name);
-    Ok(done.execute(&store.pool).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
 }

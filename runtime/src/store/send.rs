@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 /// One send, with what the witness shows of its effect.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub async fn list_of_run(store: &Store, tenant: &str, run_id: Uuid) -> Result<Ve
         tenant,
         run_id
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// The sends of an effect, by whichever run, in their order.
@@ -48,5 +48,5 @@ pub async fn list_of_effect(store: &Store, tenant: &str, effect_id: &[u8]) -> Re
         tenant,
         effect_id
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }

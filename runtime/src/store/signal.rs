@@ -223,7 +223,7 @@ pub async fn list(store: &Store, tenant: &str, run_id: Uuid, after: i64, limit: 
         after,
         limit
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// The guest's n-th poll or wait for a name.

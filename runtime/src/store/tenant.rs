@@ -1,6 +1,6 @@
 //! Tenants.
 
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 /// The owner of the tokens that may manage tenants. It is no tenant.
 pub const ADMIN: &str = "_admin";
@@ -15,7 +15,7 @@ pub async fn create(store: &Store, tenant: &str) -> Result<bool> {
 
 pub async fn list(store: &Store) -> Result<Vec<String>> {
     let rows = sqlx::query_scalar!("select tenant from tenants where tenant <> '_admin' order by tenant");
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// What bounds a tenant.
@@ -32,7 +32,7 @@ pub async fn limits(store: &Store, tenant: &str) -> Result<Option<Limits>> {
         r#"select max_running, paused_at is not null as "paused!" from tenants where tenant = $1 and tenant <> '_admin'"#,
         tenant
     );
-    Ok(row.fetch_optional(&store.pool).await?)
+    bounded(row.fetch_optional(&store.pool)).await
 }
 
 /// Sets the limits; false when there is no such tenant.
@@ -43,5 +43,5 @@ pub async fn set_limits(store: &Store, tenant: &str, max_running: Option<i32>) -
         tenant,
         max_running
     );
-    Ok(row.fetch_optional(&store.pool).await?.is_some())
+    Ok(bounded(row.fetch_optional(&store.pool)).await?.is_some())
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 #[derive(Clone, Debug)]
 pub struct Token {
@@ -30,7 +30,7 @@ pub async fn create(store: &Store, tenant: &str, token_id: Uuid, secret_hash: &[
 pub async fn find_hash(store: &Store, tenant: &str, token_id: Uuid) -> Result<Option<Vec<u8>>> {
     let hash =
         sqlx::query_scalar!("select secret_hash from tokens where tenant = $1 and token_id = $2", tenant, token_id);
-    Ok(hash.fetch_optional(&store.pool).await?)
+    bounded(hash.fetch_optional(&store.pool)).await
 }
 
 pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Token>> {
@@ -39,11 +39,11 @@ pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Token>> {
         "select token_id, label, created_at from tokens where tenant = $1 order by created_at, token_id",
         tenant
     );
-    Ok(rows.fetch_all(&store.pool).await?)
+    bounded(rows.fetch_all(&store.pool)).await
 }
 
 /// Revokes a token at once; false when there is no such token.
 pub async fn delete(store: &Store, tenant: &str, token_id: Uuid) -> Result<bool> {
     let done = sqlx::query!("delete from tokens where tenant = $1 and token_id = $2", tenant, token_id);
-    Ok(done.execute(&store.pool).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::client::{assert_members, whole_list};
 use super::{Api, no_run};
 
-const SNAPSHOT: [&str; 14] = [
+const SNAPSHOT: [&str; 21] = [
     "run_id",
     "activity",
     "version",
@@ -20,6 +20,13 @@ const SNAPSHOT: [&str; 14] = [
     "max_attempts",
     "due_at",
     "waiting_for",
+    "priority",
+    "run_name",
+    "labels",
+    "paused",
+    "cancel_requested",
+    "cancel_reason",
+    "close_by",
     "created_at",
     "started_at",
     "ended_at",
