@@ -87,11 +87,7 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self {
-            start_to_close: Span(Duration::from_secs(60)),
-            schedule_to_start: None,
-            schedule_to_close: None,
-        }
+        Self { start_to_close: Span(Duration::from_secs(60)), schedule_to_start: None, schedule_to_close: None }
     }
 }
 

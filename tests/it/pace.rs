@@ -100,7 +100,8 @@ async fn a_pause_holds_for_all_runs_of_the_tenant() {
 async fn a_short_pause_is_waited_out_and_a_replay_needs_none() {
     let world = World::keyed().await;
     world.deploy("send", "stripe", json!({})).await;
-    let named = |name: &str| json!({ "method": "POST", "url": world.charges(), "identity": { "named": name }, "json": {} });
+    let named =
+        |name: &str| json!({ "method": "POST", "url": world.charges(), "identity": { "named": name }, "json": {} });
     let done = world.start("send", json!({ "calls": [named("a")], "then": ["fail", "return"] })).await;
     work_once(&world.node).await;
     world.database.execute("update rates set blocked_until = deedbox_now() + interval '1 hour'").await;

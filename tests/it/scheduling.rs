@@ -39,7 +39,9 @@ async fn tenant(world: &World, tenant: &str) {
         .fetch_one(&mut world.database.connect().await)
         .await
         .unwrap();
-        let copy = format!("insert into {table} (tenant, {columns}) select '{tenant}', {columns} from {table} where tenant = 'acme'");
+        let copy = format!(
+            "insert into {table} (tenant, {columns}) select '{tenant}', {columns} from {table} where tenant = 'acme'"
+        );
         world.database.execute(&copy).await;
     }
 }
@@ -172,13 +174,8 @@ async fn with_more_tenants_than_one_look_sees_all_are_served() {
     let mut seen = std::collections::HashSet::new();
     let mut after = store::lease::Lane::default();
     for _ in 0..30 {
-        let wanted = store::lease::Wanted {
-            worker: "w".to_owned(),
-            limit: 16,
-            ttl_ms: 60_000,
-            batch: Uuid::new_v4(),
-            after,
-        };
+        let wanted =
+            store::lease::Wanted { worker: "w".to_owned(), limit: 16, ttl_ms: 60_000, batch: Uuid::new_v4(), after };
         let look = store::lease::lease(world.node.store(), &wanted).await.unwrap();
         seen.extend(look.leased.into_iter().map(|run| run.tenant));
         after = look.next;
@@ -194,7 +191,8 @@ async fn a_delayed_run_starts_at_its_time() {
     let delayed = queue_with(store, ACME, 1, |run| NewRun { start: StartAt::AfterMs(90_000), ..run }).await;
     let at = chrono::Utc::now() + chrono::TimeDelta::seconds(200);
     let dated = queue_with(store, ACME, 1, |run| NewRun { start: StartAt::At(at), ..run }).await;
-    let past = queue_with(store, ACME, 1, |run| NewRun { start: StartAt::At(at - chrono::TimeDelta::days(9)), ..run }).await;
+    let past =
+        queue_with(store, ACME, 1, |run| NewRun { start: StartAt::At(at - chrono::TimeDelta::days(9)), ..run }).await;
     assert_eq!(ids(&lease(store, "w", 9, 600_000).await), past);
     world.database.advance_seconds(91).await;
     let next = ids(&lease(store, "w", 9, 600_000).await);
@@ -237,7 +235,8 @@ async fn runs_whose_lease_was_never_answered_are_given_back_unspent() {
     let lost = store::lease::lease(store, &wanted).await.unwrap().leased;
     assert_eq!(store::lease::give_back(store, batch).await.unwrap(), 2);
     assert_eq!(store::lease::give_back(store, batch).await.unwrap(), 0);
-    let spent: i64 = sqlx::query_scalar("select sum(spent) from runs").fetch_one(&mut world.database.connect().await).await.unwrap();
+    let spent: i64 =
+        sqlx::query_scalar("select sum(spent) from runs").fetch_one(&mut world.database.connect().await).await.unwrap();
     assert_eq!(spent, 0);
     let stale = store::lease::Lease { tenant: ACME.to_owned(), run_id: lost[0].run_id, token: lost[0].token };
     assert!(store::lease::renew(store, &[stale], 60_000).await.unwrap().is_empty());

@@ -79,7 +79,8 @@ async fn a_long_wait_suspends_the_run_and_the_signal_wakes_it() {
     let output = world.output(run).await;
     assert_eq!((&output[0]["source"], &output[1]), (&json!("replayed"), &json!("now")), "{output}");
     assert_eq!(world.outcomes(run).await, ["suspended", "completed"]);
-    let spent: i32 = sqlx::query_scalar("select spent from runs").fetch_one(&mut world.database.connect().await).await.unwrap();
+    let spent: i32 =
+        sqlx::query_scalar("select spent from runs").fetch_one(&mut world.database.connect().await).await.unwrap();
     assert_eq!(spent, 1, "waiting spends no attempt");
     assert_eq!(world.books.applied().await.unwrap().len(), 2);
 }
@@ -106,7 +107,10 @@ async fn a_signal_that_comes_during_a_short_wait_is_given_in_the_same_attempt() 
 }
 
 async fn asked(world: &World) -> i64 {
-    sqlx::query_scalar("select count(*) from signal_reads").fetch_one(&mut world.database.connect().await).await.unwrap()
+    sqlx::query_scalar("select count(*) from signal_reads")
+        .fetch_one(&mut world.database.connect().await)
+        .await
+        .unwrap()
 }
 
 async fn until(is_so: impl AsyncFn() -> bool) {
@@ -145,7 +149,9 @@ async fn every_attempt_is_given_what_the_first_was() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_takeover_is_given_the_signal_that_the_lost_attempt_read() {
     let world = world().await;
-    let run = world.start("listen", json!({ "asks": [poll("go"), charge(&world, "charge")], "then": ["trap", "return"] })).await;
+    let run = world
+        .start("listen", json!({ "asks": [poll("go"), charge(&world, "charge")], "then": ["trap", "return"] }))
+        .await;
     deliver(&world, run, "go", json!("yes")).await;
     world.script(&[Behaviour::Normal]).await;
     work_once(&world.node).await;
@@ -175,7 +181,8 @@ async fn a_wrong_name_and_too_many_calls_are_values_for_the_guest() {
     let world = World::with(Options { keyless: false, convention: None }, config).await;
     world.deploy("listen", "stripe", json!({})).await;
     let long = "x".repeat(129);
-    let asks = [poll(""), poll("a b"), poll(&long), poll("a"), poll("a"), wait("a", Some(1)), poll("a"), wait("b", None)];
+    let asks =
+        [poll(""), poll("a b"), poll(&long), poll("a"), poll("a"), wait("a", Some(1)), poll("a"), wait("b", None)];
     let run = world.start("listen", json!({ "asks": asks })).await;
     world.work().await;
     let (name, calls) = (json!({ "error": "signal-invalid-name" }), json!({ "error": "signal-too-many-calls" }));

@@ -38,6 +38,7 @@ pub struct Version {
 #[derive(Serialize)]
 pub struct Versions {
     activity: String,
+    paused: bool,
     versions: Vec<Version>,
 }
 
@@ -83,7 +84,8 @@ pub async fn show(State(api): State<Api>, caller: Caller, Path(name): Path<Strin
     if rows.is_empty() {
         return Err(unknown());
     }
-    Ok(Json(Versions { activity: name, versions: rows.into_iter().map(view).collect::<Result<_>>()? }))
+    let paused = activity::is_paused(&api.store, &caller.tenant, &name).await?;
+    Ok(Json(Versions { activity: name, paused, versions: rows.into_iter().map(view).collect::<Result<_>>()? }))
 }
 
 pub async fn retire(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<StatusCode> {

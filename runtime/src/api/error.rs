@@ -121,12 +121,16 @@ impl Problem {
     /// The run of that name has ended, and the reuse policy lets no other follow it.
     pub fn run_name_taken(run_id: Uuid) -> Self {
         let details = Some(json!({ "runId": run_id }));
-        let message = format!("run {run_id} had this run_name: choose another, or say `reuse`: `allow` or `reject_alive`");
+        let message =
+            format!("run {run_id} had this run_name: choose another, or say `reuse`: `allow` or `reject_alive`");
         Self { details, ..Self::new(Code::RunNameTaken, message) }
     }
 
     pub fn run_terminal(state: &str) -> Self {
-        Self { details: Some(json!({ "runStatus": state })), ..Self::new(Code::RunTerminal, format!("the run is {state}")) }
+        Self {
+            details: Some(json!({ "runStatus": state })),
+            ..Self::new(Code::RunTerminal, format!("the run is {state}"))
+        }
     }
 
     /// `rule` completes "the run is …: ".

@@ -195,7 +195,8 @@ fn first_signal(api: &Api, signal: FirstSignal) -> Result<Delivery> {
     if payload.len() > most {
         return Err(Problem::too_large(most));
     }
-    let idempotency_key = signal.idempotency_key.map(|key| request_key::check("signal.idempotency_key", &key)).transpose()?;
+    let idempotency_key =
+        signal.idempotency_key.map(|key| request_key::check("signal.idempotency_key", &key)).transpose()?;
     Ok(Delivery { name: signal.name, payload, idempotency_key })
 }
 

@@ -85,7 +85,8 @@ pub async fn set_limits(
 ) -> Result<Json<Bounds>> {
     known(&tenant)?;
     let max_running = body.max_running.map(i32::try_from).transpose();
-    let max_running = max_running.map_err(|_| Problem::validation(format!("max_running: must be at most {}", i32::MAX)))?;
+    let max_running =
+        max_running.map_err(|_| Problem::validation(format!("max_running: must be at most {}", i32::MAX)))?;
     if !store::tenant::set_limits(&state.store, &tenant, max_running).await? {
         return Err(unknown());
     }

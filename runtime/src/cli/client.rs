@@ -7,7 +7,7 @@ use anyhow::Context;
 use bytes::Bytes;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde_json::Value;
@@ -61,6 +61,22 @@ impl Client {
 
     pub(super) async fn post(&self, path: &[&str], body: &impl Serialize) -> anyhow::Result<Value> {
         self.ask(self.request(Method::POST, path)?.json(body)).await
+    }
+
+    /// The same with a query, and under a request key if one is given.
+    pub(super) async fn post_under(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        key: Option<&str>,
+        body: &impl Serialize,
+    ) -> anyhow::Result<Value> {
+        let request = self.request(Method::POST, path)?.query(query).json(body);
+        let Some(key) = key else { return self.ask(request).await };
+        let wrong = |_| Failure::Usage("--idempotency-key cannot go in a header: use visible ASCII".to_owned());
+        let mut key = HeaderValue::from_str(key).map_err(wrong)?;
+        key.set_sensitive(true);
+        self.ask(request.header("idempotency-key", key)).await
     }
 
     pub(super) async fn put(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
@@ -187,6 +203,19 @@ mod tests {
         let received = server.await.unwrap().to_lowercase();
         assert!(received.starts_with("get /base/v1/runs/a%2fb%20c?wait=5 "), "{received}");
         assert!(received.contains("authorization: bearer secret"), "{received}");
+    }
+
+    #[tokio::test]
+    async fn a_key_goes_in_a_header_and_never_in_an_error() {
+        let (client, server) = answering("HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n{}").await;
+        let key = "evt_0123456789abcdefghij";
+        let wrong = client.post_under(&["v1"], &[], Some("canary\n"), &1).await.unwrap_err();
+        assert!(matches!(failure(&wrong), Failure::Usage(words) if !words.contains("canary")), "{wrong}");
+        client.post_under(&["v1", "x"], &[("resolves", "a b")], Some(key), &[1]).await.unwrap();
+        let received = server.await.unwrap().to_lowercase();
+        assert!(received.starts_with("post /base/v1/x?resolves=a+b "), "{received}");
+        assert!(received.contains(&format!("idempotency-key: {key}\r\n")), "{received}");
+        assert!(received.contains("content-type: application/json"), "{received}");
     }
 
     #[tokio::test]

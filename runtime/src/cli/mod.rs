@@ -3,6 +3,7 @@
 //!
 //! Exit codes: 0 done, 1 it failed, or the run did, 2 usage, 3 the server cannot be reached.
 
+mod activity;
 mod client;
 mod demo;
 mod deploy;
@@ -10,6 +11,7 @@ mod effects;
 mod failure;
 mod log;
 mod migrate;
+mod os_signals;
 mod output;
 mod provider;
 mod runs;
@@ -17,12 +19,14 @@ mod secret;
 mod seed;
 mod serve;
 mod settings;
-mod signals;
+mod signal;
 mod start;
 mod table;
 mod tenant;
 mod token;
 mod up;
+mod values;
+mod wait;
 mod worker;
 
 use std::process::ExitCode;
@@ -63,8 +67,12 @@ enum Command {
     Deploy(deploy::Deploy),
     /// Start a run of an activity.
     Start(start::Start),
-    /// Look at runs.
+    /// Look at runs; cancel, pause, resume or retry them.
     Runs(runs::Runs),
+    /// Send a message to a run.
+    Signal(signal::Signal),
+    /// Look at the deployed activities; pause or resume their runs.
+    Activity(activity::Activity),
     /// Look at effects, the ledger's entries.
     Effects(effects::Effects),
     /// Manage the credentials for providers.
@@ -104,6 +112,8 @@ impl Command {
             Self::Deploy(command) => command.run(output).await,
             Self::Start(command) => command.run(output).await,
             Self::Runs(command) => command.run(output).await,
+            Self::Signal(command) => command.run(output).await,
+            Self::Activity(command) => command.run(output).await,
             Self::Effects(command) => command.run(output).await,
             Self::Secret(command) => command.run(output).await,
             Self::Tenant(command) => command.run(output).await,
@@ -127,7 +137,7 @@ mod tests {
 
     #[test]
     fn lists_are_the_default_of_their_commands() {
-        for words in [["deedbox", "runs"], ["deedbox", "effects"]] {
+        for words in [["deedbox", "runs"], ["deedbox", "effects"], ["deedbox", "activity"]] {
             assert!(Cli::try_parse_from(words).is_ok(), "{words:?}");
         }
     }

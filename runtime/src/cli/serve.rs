@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::json;
 
+use super::os_signals;
 use super::output::Output;
 use super::settings::{self, Fleet, LISTEN};
-use super::signals;
 use crate::node::Node;
 
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(super) struct Serve {
 impl Serve {
     /// Prints `listening on http://ADDRESS` once it answers, and ends well on a signal.
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
-        let stop = signals::stop()?;
+        let stop = os_signals::stop()?;
         let listener = settings::listen(&self.listen).await?;
         let address = listener.local_addr()?;
         let node = Node::open(self.fleet.node()?)?;

@@ -1,9 +1,9 @@
-//! `deedbox start`: starts a run, and waits for its end if asked to. Stopping to wait never stops the run.
+//! `deedbox start`: starts a run, at once or later, and waits for its end if asked to. Stopping to wait never stops the run.
 
-use std::io::Read;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
 
-use clap::Args;
+use chrono::{DateTime, Utc};
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -11,12 +11,9 @@ use serde_json::value::RawValue;
 use super::client::Client;
 use super::failure::Failure;
 use super::output::{Output, block, text};
-use super::settings::{self, Remote};
-
-/// Seconds of one `?wait`: short enough that a question of the run is soon seen.
-const WAIT_SECONDS: &str = "5";
-/// A server that answers at once although the run goes on is not asked more often than this.
-const PAUSE: Duration = Duration::from_millis(250);
+use super::settings::Remote;
+use super::values::{self, Label};
+use super::wait;
 
 #[derive(Debug, Args)]
 pub(super) struct Start {
@@ -29,50 +26,171 @@ pub(super) struct Start {
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
+    plan: Plan,
+    #[command(flatten)]
+    first: FirstSignal,
+    #[command(flatten)]
     remote: Remote,
 }
 
-/// The input goes as it was written: no number in it changes.
+#[derive(Debug, Args)]
+struct Plan {
+    /// A business id, unique among the activity's runs as --reuse says.
+    #[arg(long, value_name = "ID")]
+    run_name: Option<String>,
+    /// What to do when there is a run of that name; without it: reject.
+    #[arg(long, requires = "run_name")]
+    reuse: Option<Reuse>,
+    /// No attempt begins before this time, such as 2026-03-01T09:30:00Z.
+    #[arg(long, value_name = "TIME", value_parser = values::instant, conflicts_with = "delay")]
+    start_at: Option<DateTime<Utc>>,
+    /// The same counted from now, such as 90s or 2h.
+    #[arg(long, value_name = "DURATION")]
+    delay: Option<String>,
+    /// 1 is first, 9 is last; without it: 5.
+    #[arg(long, value_name = "1-9", value_parser = clap::value_parser!(u8).range(1..=9))]
+    priority: Option<u8>,
+    /// A label to find the run by; may be given several times.
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    labels: Vec<Label>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+enum Reuse {
+    /// Start another.
+    Allow,
+    /// Start none.
+    Reject,
+    /// Start none while that run has not ended.
+    #[value(alias = "reject-alive")]
+    RejectAlive,
+    /// While that run has not ended, it is the answer.
+    Attach,
+}
+
+#[derive(Debug, Args)]
+struct FirstSignal {
+    /// Deliver a signal of this name with the start; with `--reuse attach`, to the run that is there.
+    #[arg(long, value_name = "NAME")]
+    signal: Option<String>,
+    /// The signal's payload.
+    #[arg(long, value_name = "JSON|@FILE", requires = "signal")]
+    signal_payload: Option<String>,
+    /// Deliver it once under this key, in the life of the run.
+    #[arg(long, value_name = "KEY", requires = "signal")]
+    signal_key: Option<String>,
+}
+
+/// What is asked of the server. Texts in it go as they were written: no number in them changes.
 #[derive(Serialize)]
-struct NewRun {
+struct NewRun<'a> {
     input: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reuse: Option<Reuse>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_at: Option<DateTime<Utc>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delay: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u8>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    labels: BTreeMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<NewSignal<'a>>,
+}
+
+#[derive(Serialize)]
+struct NewSignal<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<&'a str>,
 }
 
 impl Start {
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
-        let input = read_input(&self.input).await?;
+        let new = self.new_run().await?;
         let client = Client::tenant(&self.remote)?;
-        let run = client.post(&["v1", "activities", &self.name, "runs"], &NewRun { input }).await?;
+        let run = client.post(&["v1", "activities", &self.name, "runs"], &new).await?;
         let run_id = text(&run, "/run_id");
+        let was_there = run["started_fresh"] == Value::Bool(false);
         if !self.wait {
-            return output.show(&run, |run| format!("run {run_id} is {}", text(run, "/state")));
+            let is = if was_there { "was there already and is" } else { "is" };
+            return output.show(&run, |run| format!("run {run_id} {is} {}", text(run, "/state")));
         }
-        output.note(&format!("run {run_id} started"));
-        let ended = wait(&client, &run_id, |run| tell_question(output, run)).await?;
+        output.note(&format!("run {run_id} {}", if was_there { "was there already" } else { "started" }));
+        let mut told = String::new();
+        let seen = |run: &Value| {
+            let question = question(run);
+            if question != told && !question.is_empty() {
+                output.note(&question);
+            }
+            told = question;
+            Ok(())
+        };
+        let ended = wait::end(&client, &run_id, wait::SECONDS, seen).await?;
         output.show(&ended, summary)?;
-        if text(&ended, "/state") == "completed" { Ok(()) } else { Err(not_completed(&ended)) }
+        wait::check_completed(&ended)
+    }
+
+    async fn new_run(&self) -> anyhow::Result<NewRun<'_>> {
+        let plan = &self.plan;
+        Ok(NewRun {
+            input: values::json_text("--input", &self.input).await?,
+            run_name: plan.run_name.as_deref(),
+            reuse: plan.reuse,
+            start_at: plan.start_at,
+            delay: plan.delay.as_deref(),
+            priority: plan.priority,
+            labels: plan.labels()?,
+            signal: self.first.signal().await?,
+        })
     }
 }
 
-/// Polls until the run has ended; gives its last snapshot. `seen` is told each snapshot before.
-pub(super) async fn wait(client: &Client, run_id: &str, mut seen: impl FnMut(&Value)) -> anyhow::Result<Value> {
-    loop {
-        let asked = Instant::now();
-        let run = client.get(&["v1", "runs", run_id], &[("wait", WAIT_SECONDS.to_owned())]).await?;
-        if matches!(text(&run, "/state").as_str(), "completed" | "failed" | "cancelled") {
-            return Ok(run);
+impl Plan {
+    fn labels(&self) -> Result<BTreeMap<&str, &str>, Failure> {
+        let mut labels = BTreeMap::new();
+        for Label { name, value } in &self.labels {
+            if labels.insert(name.as_str(), value.as_str()).is_some() {
+                return Err(Failure::Usage(format!("--label {name} is given twice: a label has one value")));
+            }
         }
-        seen(&run);
-        tokio::time::sleep(PAUSE.saturating_sub(asked.elapsed())).await;
+        Ok(labels)
     }
 }
 
-fn tell_question(output: &Output, run: &Value) {
-    let effect = text(run, "/waiting_for/effect_id");
-    if text(run, "/state") == "waiting" && !effect.is_empty() {
-        output.note(&format!(
+impl FirstSignal {
+    async fn signal(&self) -> anyhow::Result<Option<NewSignal<'_>>> {
+        let Some(name) = &self.signal else { return Ok(None) };
+        let payload = match &self.signal_payload {
+            Some(payload) => Some(values::json_text("--signal-payload", payload).await?),
+            None => None,
+        };
+        Ok(Some(NewSignal { name, payload, idempotency_key: self.signal_key.as_deref() }))
+    }
+}
+
+/// What the run waits for from outside, and what to do about it; empty when it is nothing.
+fn question(run: &Value) -> String {
+    let (effect, signal) = (text(run, "/waiting_for/effect_id"), text(run, "/waiting_for/signal"));
+    if text(run, "/state") != "waiting" {
+        return String::new();
+    }
+    match (effect.is_empty(), signal.is_empty()) {
+        (false, _) => format!(
             "the run waits until it is known what became of effect {effect}: see `deedbox effects show {effect}`"
-        ));
+        ),
+        (true, false) => {
+            let run_id = text(run, "/run_id");
+            format!("the run waits for a signal: deliver it with `deedbox signal {run_id} {signal}`")
+        }
+        (true, true) => String::new(),
     }
 }
 
@@ -91,56 +209,74 @@ fn summary(run: &Value) -> String {
     }
 }
 
-fn not_completed(run: &Value) -> anyhow::Error {
-    let run_id = text(run, "/run_id");
-    let failure = [text(run, "/failure/code"), text(run, "/failure/message")];
-    let why = failure.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(": ");
-    let why = if why.is_empty() { "no reason is recorded".to_owned() } else { why };
-    anyhow::anyhow!(
-        "the run {}: {why}\nSee `deedbox runs attempts {run_id}` and `deedbox runs log {run_id}`.",
-        text(run, "/state")
-    )
-}
-
-async fn read_input(given: &str) -> anyhow::Result<Box<RawValue>> {
-    let text = match given.strip_prefix('@') {
-        None => given.to_owned(),
-        Some("-") => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text)?;
-            text
-        }
-        Some(file) => String::from_utf8_lossy(&settings::read(file.as_ref()).await?).into_owned(),
-    };
-    let wrong = |error| Failure::Usage(format!("--input is not JSON ({error}); a file is given as @FILE"));
-    Ok(serde_json::from_str(&text).map_err(wrong)?)
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
     use serde_json::json;
 
     use super::*;
 
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        start: Start,
+    }
+
+    fn parsed(flags: &[&str]) -> Result<Start, clap::Error> {
+        Line::try_parse_from([&["start", "charge"], flags].concat()).map(|line| line.start)
+    }
+
+    async fn body(flags: &[&str]) -> Value {
+        serde_json::to_value(parsed(flags).unwrap().new_run().await.unwrap()).unwrap()
+    }
+
     #[tokio::test]
-    async fn an_input_goes_as_it_was_written() {
-        let number = r#"{"n": 9007199254740993.10}"#;
-        assert_eq!(read_input(number).await.unwrap().get(), number);
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("input.json");
-        std::fs::write(&file, "[1]\n").unwrap();
-        assert_eq!(read_input(&format!("@{}", file.display())).await.unwrap().get(), "[1]");
-        assert!(read_input("{").await.is_err());
-        assert!(read_input("@/no/such/file").await.is_err());
+    async fn only_what_is_said_is_asked_for() {
+        assert_eq!(body(&[]).await, json!({ "input": null }));
+        let named =
+            ["--input", "7", "--run-name", "1042", "--reuse", "reject-alive", "--priority", "2", "--delay", "2h"];
+        let more = ["--label", "shop=berlin", "--label", "kind=a=b", "--signal", "paid"];
+        let key = ["--signal-payload", "[1]", "--signal-key", "evt_0123456789abcdefghij"];
+        assert_eq!(
+            body(&[&named[..], &more, &key].concat()).await,
+            json!({ "input": 7, "run_name": "1042", "reuse": "reject_alive", "priority": 2, "delay": "2h",
+                "labels": { "shop": "berlin", "kind": "a=b" },
+                "signal": { "name": "paid", "payload": [1], "idempotency_key": "evt_0123456789abcdefghij" } })
+        );
+        let at = body(&["--start-at", "2026-03-01T10:30:00+01:00"]).await;
+        assert_eq!(at["start_at"], "2026-03-01T09:30:00Z");
+    }
+
+    #[tokio::test]
+    async fn what_does_not_go_together_is_refused() {
+        for flags in [
+            &["--reuse", "attach"][..],
+            &["--run-name", "x", "--reuse", "sometimes"],
+            &["--delay", "1s", "--start-at", "2026-03-01T09:30:00Z"],
+            &["--priority", "10"],
+            &["--label", "shop"],
+            &["--signal-key", "k"],
+        ] {
+            assert!(parsed(flags).is_err(), "{flags:?}");
+        }
+        let twice = parsed(&["--label", "a=1", "--label", "a=2"]).unwrap();
+        assert!(twice.new_run().await.is_err());
     }
 
     #[test]
-    fn a_failure_is_told_with_its_code() {
-        let run = json!({ "run_id": "r", "state": "failed", "failure": { "code": "declined", "message": "no money" } });
-        assert!(not_completed(&run).to_string().starts_with("the run failed: declined: no money\n"));
+    fn the_end_is_told_with_its_attempts() {
         assert_eq!(
             summary(&json!({ "run_id": "r", "state": "failed", "attempts": 3, "max_attempts": 3 })),
             "run r is failed after 3 of 3 attempts"
         );
+    }
+
+    #[test]
+    fn what_a_run_waits_for_is_told_with_the_way_out() {
+        let run = |state: &str, waiting: Value| json!({ "run_id": "r", "state": state, "waiting_for": waiting });
+        assert!(question(&run("waiting", json!({ "effect_id": "e" }))).contains("deedbox effects show e"));
+        assert!(question(&run("waiting", json!({ "signal": "paid" }))).contains("deedbox signal r paid"));
+        assert_eq!(question(&run("waiting", Value::Null)), "");
+        assert_eq!(question(&run("queued", Value::Null)), "");
     }
 }

@@ -9,10 +9,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::os_signals;
 use super::output::{Output, text};
 use super::seed::{self, DataDir, Tokens};
 use super::settings::{self, ADMIN_TOKEN, CACHE, LISTEN, MASTER_KEY, POSTGRES};
-use super::signals;
 use super::table::pairs;
 use crate::config::Config;
 use crate::gateway::vault::MasterKey;
@@ -37,7 +37,7 @@ pub(super) struct Up {
 
 impl Up {
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
-        let stop = signals::stop()?;
+        let stop = os_signals::stop()?;
         let config = Config::load(self.config.as_deref())?;
         let data = DataDir::open(settings::data_dir(self.data_dir.clone())?)?;
         let listener = settings::listen(&self.listen).await?;

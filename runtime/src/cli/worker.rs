@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::json;
 
+use super::os_signals;
 use super::output::Output;
 use super::settings::Fleet;
-use super::signals;
 use crate::node::Node;
 
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub(super) struct Worker {
 impl Worker {
     /// Prints `working as NAME` before it takes its first run. On a signal it takes no more, drains, and ends well.
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
-        let stop = signals::stop()?;
+        let stop = os_signals::stop()?;
         let settings = self.fleet.node()?;
         let name = settings.name.clone();
         let node = Node::open(settings)?;

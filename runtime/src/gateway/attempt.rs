@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use super::caller::Caller;
 use super::http_call::HttpCall;
+use super::pace::{self, Meter};
 use super::plan::{Effect, Means};
 use super::provider::PinnedLookup;
-use super::pace::{self, Meter};
 use super::request::{Error, Identity, Lookup, Options, Refusal, Request, Response, Stop};
 use super::signals::Asked;
 use super::slots::{Ambiguous, End, Slots};

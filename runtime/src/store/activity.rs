@@ -121,3 +121,13 @@ pub async fn retire(store: &Store, tenant: &str, activity: &str) -> Result<bool>
     );
     Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
 }
+
+/// Whether attempts of the activity's runs may begin.
+pub async fn is_paused(store: &Store, tenant: &str, activity: &str) -> Result<bool> {
+    let paused = sqlx::query_scalar!(
+        r#"select exists (select from activities where tenant = $1 and activity = $2 and paused_at is not null) as "paused!""#,
+        tenant,
+        activity
+    );
+    bounded(paused.fetch_one(&store.pool)).await
+}

@@ -100,9 +100,7 @@ pub enum Claimed {
     /// The caller's lease is over: nothing was changed and nothing may be sent.
     LeaseOver,
     /// The provider asked for a pause, which goes on for so long: nothing was changed.
-    Blocked {
-        ms: u64,
-    },
+    Blocked { ms: u64 },
 }
 
 /// Claims an effect that is absent or released.

@@ -190,7 +190,12 @@ pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
     let lane = |row: &Row| row.last_tenant.clone().zip(row.last_activity.clone());
     let next = last.filter(|_| more).and_then(lane).map(|(tenant, activity)| Lane { tenant, activity });
     let (held_back, contended) = last.map_or((false, false), |row| (row.held_back, row.contended));
-    Ok(Look { next: next.unwrap_or_default(), held_back, contended, leased: rows.into_iter().filter_map(Row::leased).collect() })
+    Ok(Look {
+        next: next.unwrap_or_default(),
+        held_back,
+        contended,
+        leased: rows.into_iter().filter_map(Row::leased).collect(),
+    })
 }
 
 /// Gives back the runs of a lease statement whose answer never came: no attempt of them has begun.

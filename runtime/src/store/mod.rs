@@ -12,8 +12,7 @@ macro_rules! retried {
         let mut tries = 1;
         loop {
             let transaction = tokio::time::timeout($crate::store::STATEMENT, $transaction);
-            let result: $crate::store::Result<_> =
-                transaction.await.unwrap_or(Err($crate::store::Error::TimedOut));
+            let result: $crate::store::Result<_> = transaction.await.unwrap_or(Err($crate::store::Error::TimedOut));
             match result {
                 Err(error) if error.was_rolled_back() && tries < $crate::store::TRIES => tries += 1,
                 result => break result,
@@ -66,7 +65,9 @@ pub enum Error {
     Unavailable(#[source] sqlx::Error),
     #[error("the connection to the database was lost")]
     ConnectionLost,
-    #[error("what the database tells of does not arrive, as behind a pooler that shares connections between transactions")]
+    #[error(
+        "what the database tells of does not arrive, as behind a pooler that shares connections between transactions"
+    )]
     Deaf,
     #[error("the database takes no changes now: it is a standby, or read-only")]
     ReadOnly,
@@ -173,7 +174,8 @@ impl Store {
 
     /// Succeeds when the database answers and takes changes.
     pub async fn ping(&self) -> Result<()> {
-        let read_only = sqlx::query_scalar!(r#"select current_setting('transaction_read_only') = 'on' as "read_only!""#);
+        let read_only =
+            sqlx::query_scalar!(r#"select current_setting('transaction_read_only') = 'on' as "read_only!""#);
         if read_only.fetch_one(&self.pool).await? { Err(Error::ReadOnly) } else { Ok(()) }
     }
 

@@ -18,6 +18,8 @@ pub struct Run {
     pub failure: Option<String>,
     pub max_attempts: i32,
     pub attempts: i32,
+    /// Attempts that count against `max_attempts`.
+    pub spent: i32,
     /// When it may start or start again, or since when it may; while it runs, the end of its lease.
     pub due_at: Option<DateTime<Utc>>,
     pub waiting_effect: Option<Vec<u8>>,
@@ -63,7 +65,7 @@ pub struct Filter {
 pub async fn find(store: &Store, tenant: &str, run_id: Uuid) -> Result<Option<Run>> {
     let row = sqlx::query_as!(
         Run,
-        "select run_id, activity, version, state, input, output, failure, max_attempts, attempts,
+        "select run_id, activity, version, state, input, output, failure, max_attempts, attempts, spent,
                 coalesce(due_at, rank - (priority - 1) * interval '1 minute') as due_at, waiting_effect, waiting_signal,
                 priority, run_name, labels, close_by, paused_at, cancel_requested_at, cancel_reason,
                 created_at, started_at, ended_at
@@ -80,7 +82,7 @@ pub async fn list(store: &Store, tenant: &str, filter: &Filter) -> Result<Vec<Ru
     let (label, value) = filter.label.clone().unzip();
     let rows = sqlx::query_as!(
         Run,
-        "select run_id, activity, version, state, input, output, failure, max_attempts, attempts,
+        "select run_id, activity, version, state, input, output, failure, max_attempts, attempts, spent,
                 coalesce(due_at, rank - (priority - 1) * interval '1 minute') as due_at, waiting_effect, waiting_signal,
                 priority, run_name, labels, close_by, paused_at, cancel_requested_at, cancel_reason,
                 created_at, started_at, ended_at

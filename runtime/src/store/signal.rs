@@ -177,12 +177,7 @@ pub(super) async fn deliver_in(
     Ok(Delivered::Fresh)
 }
 
-async fn has_key(
-    tx: &mut sqlx::PgTransaction<'_>,
-    tenant: &str,
-    run_id: Uuid,
-    delivery: &Delivery,
-) -> Result<bool> {
+async fn has_key(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, run_id: Uuid, delivery: &Delivery) -> Result<bool> {
     let Some(key) = &delivery.idempotency_key else { return Ok(false) };
     let found = sqlx::query_scalar!(
         r#"select exists (select from signals where tenant = $1 and run_id = $2 and idempotency_key = $3) as "found!""#,

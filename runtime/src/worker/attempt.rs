@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::finish::{self, Around};
-use super::{Held, Worker};
 use super::versions::Version;
+use super::{Held, Worker};
 use crate::config::ms;
 use crate::gateway::{self, Lease};
 use crate::host::{self, Captured, Ended, Execution, Module, Outcome, RunInfo};

@@ -74,14 +74,7 @@ fn stopped(ending: Option<Ending>) -> (&'static str, Next) {
 }
 
 /// The time that a failure asks for goes before the back-off; the time that a provider asked for is the least.
-fn after(
-    leased: &Leased,
-    code: &str,
-    kind: FailureKind,
-    wait: Option<Duration>,
-    around: &Around,
-    chance: f64,
-) -> Next {
+fn after(leased: &Leased, code: &str, kind: FailureKind, wait: Option<Duration>, around: &Around, chance: f64) -> Next {
     // A stored policy was checked when it was stored.
     let retry = Retry::parse(&leased.retry).unwrap_or_default();
     let last = leased.spent >= leased.max_attempts;

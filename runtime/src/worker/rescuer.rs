@@ -12,7 +12,8 @@ const BATCH: i64 = 500;
 
 const LOST: &str =
     r#"{"code":"worker-lost","message":"the worker was lost in the last allowed attempt","kind":"retryable"}"#;
-const LATE: &str = r#"{"code":"timed-out","message":"the run did not end within schedule_to_close","kind":"retryable"}"#;
+const LATE: &str =
+    r#"{"code":"timed-out","message":"the run did not end within schedule_to_close","kind":"retryable"}"#;
 
 /// The longest patience with workers that could not reach the database.
 const MAX_PATIENCE: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::client::{assert_members, whole_list};
 use super::{Api, no_run};
 
-const SNAPSHOT: [&str; 21] = [
+const SNAPSHOT: [&str; 22] = [
     "run_id",
     "activity",
     "version",
@@ -17,6 +17,7 @@ const SNAPSHOT: [&str; 21] = [
     "output",
     "failure",
     "attempts",
+    "spent",
     "max_attempts",
     "due_at",
     "waiting_for",

@@ -1,6 +1,7 @@
 //! The command line: the real programs as processes, with their exit codes and their words.
 
 mod commands;
+mod control;
 mod curl;
 mod demo;
 mod fleet;

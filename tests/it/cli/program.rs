@@ -4,7 +4,7 @@ use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -15,6 +15,8 @@ use crate::harness::ps;
 
 const SAID_WITHIN: Duration = Duration::from_secs(60);
 const ENDED_WITHIN: Duration = Duration::from_secs(120);
+/// How soon a run gets somewhere.
+const SOON: Duration = Duration::from_secs(30);
 /// What would change the programs' settings if it came from the tests' own surroundings.
 const OWN: [&str; 11] = [
     "DATABASE_URL",
@@ -186,6 +188,19 @@ impl Up {
     /// The same with `--json`.
     pub async fn ask(&self, arguments: &[&str]) -> Value {
         self.run(&[&["--json"], arguments].concat()).await.json()
+    }
+
+    /// Asks until it is so.
+    pub async fn until(&self, arguments: &[&str], is_so: impl Fn(&Value) -> bool) -> Value {
+        let give_up = Instant::now() + SOON;
+        loop {
+            let answer = self.ask(arguments).await;
+            if is_so(&answer) {
+                return answer;
+            }
+            assert!(Instant::now() < give_up, "{arguments:?}: {answer}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// Asks it to stop, and looks that it did: well, and with nothing left running.

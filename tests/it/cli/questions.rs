@@ -1,26 +1,9 @@
 //! Open questions and provider profiles on the command line.
 
-use std::time::{Duration, Instant};
-
 use deedbox_books::Behaviour;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::program::{Up, component_file, order, place, provider};
-
-const SOON: Duration = Duration::from_secs(30);
-
-/// Asks until it is so.
-async fn until(up: &Up, arguments: &[&str], is_so: impl Fn(&Value) -> bool) -> Value {
-    let give_up = Instant::now() + SOON;
-    loop {
-        let answer = up.ask(arguments).await;
-        if is_so(&answer) {
-            return answer;
-        }
-        assert!(Instant::now() < give_up, "{arguments:?}: {answer}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_question_is_listed_and_settled_and_the_run_goes_on() {
@@ -36,7 +19,7 @@ async fn an_open_question_is_listed_and_settled_and_the_run_goes_on() {
     books.script(&[Behaviour::CutAfterApply]).await.unwrap();
     let run =
         up.ask(&["start", "charge-once", "--input", &order(&origin)]).await["run_id"].as_str().unwrap().to_owned();
-    let open = until(&up, &["effects", "list", "--escaped"], |list| list["items"][0].is_object()).await;
+    let open = up.until(&["effects", "list", "--escaped"], |list| list["items"][0].is_object()).await;
     let effect = open["items"][0]["effect_id"].as_str().unwrap().to_owned();
     let table = up.run(&["effects", "list", "--escaped"]).await.well();
     assert!(table.contains(&effect) && table.contains("keyless") && table.contains("/v1/charges"), "{table}");
@@ -50,7 +33,7 @@ async fn an_open_question_is_listed_and_settled_and_the_run_goes_on() {
     let said = ["--happened", "--status", "201", "--body", &body, "--note", "seen in the dashboard", "--by", "ada"];
     let shown = up.run(&[&["effects", "resolve", &effect], &said[..]].concat()).await.well();
     assert!(shown.contains("completed") && shown.contains("ada") && shown.contains("seen in the dashboard"), "{shown}");
-    let ended = until(&up, &["runs", "show", &run], |run| run["state"] == "completed").await;
+    let ended = up.until(&["runs", "show", &run], |run| run["state"] == "completed").await;
     assert_eq!(ended["output"]["charge_id"], "ch_1", "{ended}");
     assert_eq!(books.arrivals().await.unwrap().len(), 1);
     up.stop("TERM").await;

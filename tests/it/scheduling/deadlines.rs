@@ -19,7 +19,10 @@ async fn a_run_that_does_not_start_in_time_fails() {
     world.deploy("noop", "stripe", json!({ "timeouts": { "schedule_to_start": "60s" } })).await;
     let late = world.start("noop", json!(1)).await;
     let in_time = world.start("noop", json!(2)).await;
-    world.database.execute(&format!("update runs set rank = rank - interval '1 hour' where run_id = '{in_time}'")).await;
+    world
+        .database
+        .execute(&format!("update runs set rank = rank - interval '1 hour' where run_id = '{in_time}'"))
+        .await;
     work_once(&world.node).await;
     world.database.advance_seconds(61).await;
     world.work().await;
@@ -54,7 +57,8 @@ async fn an_attempt_is_stopped_when_the_runs_time_is_over() {
     let mut config = config();
     (config.gateway.default_send_ms, config.gateway.max_send_ms) = (60_000, 60_000);
     let world = World::with(Options { keyless: false, convention: None }, config).await;
-    let policy = json!({ "timeouts": { "schedule_to_close": "2s", "start_to_close": "60s" }, "retry": { "max_attempts": 9 } });
+    let policy =
+        json!({ "timeouts": { "schedule_to_close": "2s", "start_to_close": "60s" }, "retry": { "max_attempts": 9 } });
     world.deploy("send", "stripe", policy).await;
     world.script(&[Behaviour::HoldAfterApply]).await;
     let call = json!({ "method": "POST", "url": world.charges(), "json": {} });

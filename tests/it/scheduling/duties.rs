@@ -80,7 +80,10 @@ async fn retention_never_takes_what_is_alive() {
     let waiting = queue(store, ACME, 1).await;
     world
         .database
-        .execute(&format!("update runs set state = 'waiting', rank = null, waiting_signal = 'go' where run_id = '{}'", waiting[0]))
+        .execute(&format!(
+            "update runs set state = 'waiting', rank = null, waiting_signal = 'go' where run_id = '{}'",
+            waiting[0]
+        ))
         .await;
     let named = queue_with(store, ACME, 1, |run| NewRun {
         name: Some(store::start::Named { run_name: "order-1".to_owned(), reuse: store::start::Reuse::Reject }),

@@ -24,7 +24,9 @@ async fn a_crowd_of_idle_workers_does_not_ask_for_every_run() {
     let world = World::with(deedbox_books::Options { keyless: false, convention: None }, config.clone()).await;
     world.deploy("noop", "stripe", json!({})).await;
     let nodes: Vec<Node> = (0..WORKERS)
-        .map(|number| crate::harness::node(&world.database, &format!("w{number}"), config.clone(), deedbox::probe::none()))
+        .map(|number| {
+            crate::harness::node(&world.database, &format!("w{number}"), config.clone(), deedbox::probe::none())
+        })
         .collect();
     let workers: Vec<_> = nodes.iter().map(worker_of).collect();
     let hearing = Instant::now() + Duration::from_secs(20);

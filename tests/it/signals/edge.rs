@@ -20,10 +20,11 @@ async fn a_wait_that_is_over_gives_nothing_and_a_late_signal_is_kept() {
     let output = world.output(run).await;
     assert_eq!((&output[0], &output[2]), (&Value::Null, &json!("late")), "{output}");
     assert_eq!(world.outcomes(run).await, ["suspended", "failed", "completed"]);
-    let recorded: (chrono::DateTime<chrono::Utc>,) = sqlx::query_as("select deadline_at from signal_reads where kind = 'wait'")
-        .fetch_one(&mut world.database.connect().await)
-        .await
-        .unwrap();
+    let recorded: (chrono::DateTime<chrono::Utc>,) =
+        sqlx::query_as("select deadline_at from signal_reads where kind = 'wait'")
+            .fetch_one(&mut world.database.connect().await)
+            .await
+            .unwrap();
     assert_eq!(recorded.0, until, "the first attempt that waited has set the end");
 }
 
@@ -62,11 +63,12 @@ async fn at_the_edge_there_is_exactly_one_outcome() {
     for (round, run) in runs.iter().enumerate() {
         until(async || world.run(*run).await.ended_at.is_some()).await;
         let given = world.output(*run).await;
-        let read: i64 = sqlx::query_scalar("select count(*) from signal_reads where run_id = $1 and sequence is not null")
-            .bind(run)
-            .fetch_one(&mut world.database.connect().await)
-            .await
-            .unwrap();
+        let read: i64 =
+            sqlx::query_scalar("select count(*) from signal_reads where run_id = $1 and sequence is not null")
+                .bind(run)
+                .fetch_one(&mut world.database.connect().await)
+                .await
+                .unwrap();
         let times = given.as_array().unwrap().iter().filter(|given| **given == json!(round)).count() as i64;
         assert!(times <= 1 && times == read, "{given}: read {read} times");
     }

@@ -82,10 +82,7 @@ async fn every_lease_has_a_greater_token_and_the_older_one_is_nothing() {
         assert_eq!(world.run(run).await.state, "running");
         older.push(held);
         world.expire_leases().await;
-        assert!(
-            renewed(store, &older).await.is_empty(),
-            "a lease that is over stays over"
-        );
+        assert!(renewed(store, &older).await.is_empty(), "a lease that is over stays over");
     }
     assert_eq!(world.outcomes(run).await, ["worker-lost", "worker-lost", "-"]);
     assert!(lease(store, "w", 1, 60_000).await.is_empty(), "three attempts are all it has");
@@ -121,9 +118,7 @@ async fn a_run_keeps_the_version_that_it_began_with() {
     assert!(world.node.worker().run_once().await.unwrap());
     assert_eq!(world.run(old).await.state, "waiting");
     let version = store::activity::find_latest(world.node.store(), "acme", "fail-until").await.unwrap().unwrap();
-    deploy_version(world.node.store(), "acme", "fail-until", &version.digest, "noop", &version.policy)
-        .await
-        .unwrap();
+    deploy_version(world.node.store(), "acme", "fail-until", &version.digest, "noop", &version.policy).await.unwrap();
     let new = world.start("fail-until", json!({ "attempt": 2 })).await;
     world.work().await;
     assert_eq!((world.run(old).await.version, world.run(new).await.version), (1, 2));

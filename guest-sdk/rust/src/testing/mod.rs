@@ -4,8 +4,8 @@
 //! out only keys that a host would derive from the run id that the test gave: never a random one.
 
 mod answer;
-mod keys;
 mod inbox;
+mod keys;
 mod outbox;
 mod sent;
 

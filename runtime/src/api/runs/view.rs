@@ -37,6 +37,8 @@ pub struct Summary {
     state: String,
     failure: Option<Box<RawValue>>,
     attempts: i32,
+    /// Those that count against `max_attempts`.
+    spent: i32,
     max_attempts: i32,
     /// When it may start or start again; absent while it runs and when no time makes it due.
     due_at: Option<Time>,
@@ -138,8 +140,7 @@ impl Summary {
             let effect_id = effect.map(|id| name::hex(&id));
             (signal.is_some() || effect_id.is_some()).then_some(WaitingFor { effect_id, signal })
         };
-        let waiting_for =
-            if row.state == "waiting" { waiting(row.waiting_signal, row.waiting_effect) } else { None };
+        let waiting_for = if row.state == "waiting" { waiting(row.waiting_signal, row.waiting_effect) } else { None };
         Ok(Self {
             run_id: row.run_id,
             activity: row.activity,
@@ -147,6 +148,7 @@ impl Summary {
             state: row.state,
             failure: row.failure.map(raw).transpose()?,
             attempts: row.attempts,
+            spent: row.spent,
             max_attempts: row.max_attempts,
             due_at: due_at.map(Time::from),
             waiting_for,

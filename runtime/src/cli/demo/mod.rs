@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::output::{self, Output, text};
-use super::{settings, signals, start};
+use super::{os_signals, settings, wait};
 use stage::Stage;
 
 const ACTIVITY: &str = "charge-once";
@@ -51,7 +51,7 @@ impl Teller<'_> {
 
 impl Demo {
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
-        let stop = signals::stop()?;
+        let stop = os_signals::stop()?;
         let teller = Teller { output, begun: Instant::now() };
         let component = settings::read(&self.component).await?;
         let mut stage = Stage::new(self.data_dir.clone())?;
@@ -108,7 +108,7 @@ impl Demo {
             second.id()
         ))?;
         stage.keep(second);
-        let ended = tokio::time::timeout(ENDED_WITHIN, start::wait(&client, &run_id, |_| ())).await;
+        let ended = tokio::time::timeout(ENDED_WITHIN, wait::end(&client, &run_id, wait::SECONDS, |_| Ok(()))).await;
         let run = ended.map_err(|_| anyhow::anyhow!("run {run_id} did not end within {ENDED_WITHIN:?}"))??;
         let attempts = text(&run, "/attempts");
         teller.tell(&format!("the run is {} after {attempts} attempts: {}", text(&run, "/state"), run["output"]))?;
