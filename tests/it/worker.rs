@@ -50,7 +50,7 @@ fn changed(change: impl FnOnce(&mut Config)) -> Config {
 }
 
 /// Looks again and again until it is so.
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+pub async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
     let give_up = Instant::now() + SOON;
     while !is_so().await {
         assert!(Instant::now() < give_up, "it never came to this: {what}");

@@ -26,6 +26,7 @@ fn with_body(method: Method, path: &'static str, body: Value, status: u16) -> Do
 fn doors() -> Vec<(&'static str, Vec<Door>)> {
     let get = |path| door(Method::GET, path, 404);
     let delete = |path| door(Method::DELETE, path, 404);
+    let post = |path| door(Method::POST, path, 404);
     vec![
         (
             "module",
@@ -41,6 +42,8 @@ fn doors() -> Vec<(&'static str, Vec<Door>)> {
                 get("/v1/activities/{}"),
                 delete("/v1/activities/{}"),
                 with_body(Method::POST, "/v1/activities/{}/runs", json!({ "input": 1 }), 404),
+                post("/v1/activities/{}/pause"),
+                post("/v1/activities/{}/resume"),
                 door(Method::GET, "/v1/runs?activity={}", 200),
             ],
         ),
@@ -52,6 +55,12 @@ fn doors() -> Vec<(&'static str, Vec<Door>)> {
                 get("/v1/runs/{}/attempts"),
                 get("/v1/runs/{}/effects"),
                 get("/v1/runs/{}/log"),
+                get("/v1/runs/{}/signals"),
+                with_body(Method::POST, "/v1/runs/{}/signals/go", json!("{}"), 404),
+                post("/v1/runs/{}/cancel"),
+                post("/v1/runs/{}/pause"),
+                post("/v1/runs/{}/resume"),
+                post("/v1/runs/{}/retry"),
                 get("/runs/other~2F{}/effects"),
                 door(Method::GET, "/runs/acme~2F{}/effects", 403),
                 door(Method::GET, "/v1/effects?run={}", 200),
@@ -114,7 +123,7 @@ async fn a_foreign_id_is_answered_like_an_unknown_one_at_every_endpoint() {
             walked += 1;
         }
     }
-    assert_eq!(walked, 17);
+    assert_eq!(walked, 25);
     for list in ["/v1/modules", "/v1/activities", "/v1/runs", "/v1/effects", "/v1/secrets"] {
         assert!(whole_list(&other.get(list).await).is_empty(), "{list}");
         assert_eq!(whole_list(&api.acme.get(list).await).len(), 1, "{list}: nothing of the owner's is gone");

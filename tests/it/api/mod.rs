@@ -2,6 +2,7 @@
 
 mod activities;
 pub mod client;
+mod control;
 mod effects;
 mod isolation;
 mod modules;
@@ -10,6 +11,7 @@ mod pages;
 mod providers;
 mod refusals;
 mod runs;
+mod signals;
 mod tenants;
 mod witness;
 
@@ -24,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::harness::{Database, World, component, config, node};
+use crate::worker::until;
 use client::Client;
 
 const WORKED_WITHIN: Duration = Duration::from_secs(30);
@@ -117,7 +120,7 @@ impl Api {
     /// Works in this process until every run has ended or waits for an answer.
     pub async fn work(&self) {
         let mut connection = self.world.database.connect().await;
-        let open = "select count(*) from runs where due_at is not null or rank is not null";
+        let open = "select count(*) from runs where paused_at is null and (rank is not null or due_at is not null)";
         let working = async {
             while sqlx::query_scalar::<_, i64>(open).fetch_one(&mut connection).await.unwrap() > 0 {
                 if !self.world.node.worker().run_once().await.unwrap() {
@@ -126,6 +129,27 @@ impl Api {
             }
         };
         tokio::time::timeout(WORKED_WITHIN, working).await.unwrap();
+    }
+
+    /// A worker of this process, at work for as long as the world lives.
+    pub fn begin_working(&self) {
+        tokio::spawn(self.world.node.worker().clone().run(self.stop.clone()));
+    }
+
+    /// A run as it is now.
+    pub async fn run(&self, run: &str) -> Value {
+        self.acme.get(&format!("/v1/runs/{run}")).await.expect(200)
+    }
+
+    /// Waits until a run has come to a state.
+    pub async fn until_state(&self, run: &str, state: &str) {
+        until(&format!("the run is {state}"), async || self.run(run).await["state"] == state).await;
+    }
+
+    /// The outcomes of a run's attempts, `-` for one that has not ended.
+    pub async fn outcomes(&self, run: &str) -> Vec<String> {
+        let attempts = client::whole_list(&self.acme.get(&format!("/v1/runs/{run}/attempts")).await);
+        attempts.iter().map(|attempt| attempt["outcome"].as_str().unwrap_or("-").to_owned()).collect()
     }
 
     /// Waits for a run to end; gives its snapshot.
