@@ -63,7 +63,7 @@ create index runs_deadlines on runs (deadline_at) where deadline_at is not null 
 create index runs_named on runs (tenant, run_name, created_at, run_id) where run_name is not null;
 
 -- A queue's dead rows cost every look at it.
-alter table runs set (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+alter table runs set (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
 
 -- How many more runs may begin. The lock lets one statement at a time decide for the tenant or the activity; others are told
@@ -80,6 +80,36 @@ begin
     select count(*) from runs
     where tenant = of_tenant and state = 'running' and (of_activity is null or activity = of_activity)));
 end $$;
+
+-- The lanes (the ready runs of one activity of one tenant) behind a place, in their order, each with what bounds it: how many
+-- runs of the tenant are under way, and how many more may begin of the tenant and of the activity; null is no limit, -1 is
+-- "not now". It steps from lane to lane, whatever the length of each.
+create function deedbox_lanes(after_tenant text, after_activity text, most integer)
+  returns table (tenant text, activity text, open boolean, tenant_runs bigint, tenant_room integer, lane_room integer)
+  language sql volatile
+  as $$
+    with recursive lanes as (
+      (select r.tenant, r.activity from runs r
+       where r.rank is not null and (r.tenant, r.activity) > (after_tenant, after_activity)
+       order by r.tenant, r.activity limit 1)
+      union all
+      select next.tenant, next.activity from lanes l cross join lateral (
+        select r.tenant, r.activity from runs r
+        where r.rank is not null and (r.tenant, r.activity) > (l.tenant, l.activity)
+        order by r.tenant, r.activity limit 1) next),
+    looked as materialized (select l.tenant, l.activity from lanes l limit most),
+    running as materialized (
+      select r.tenant, count(*) as runs from runs r where r.state = 'running' group by r.tenant)
+    select l.tenant, l.activity, t.paused_at is null and a.paused_at is null, coalesce(u.runs, 0),
+           case when t.max_running is not null and t.paused_at is null and a.paused_at is null
+             then deedbox_room(l.tenant, null, t.max_running) end,
+           case when a.max_running is not null and t.paused_at is null and a.paused_at is null
+             then deedbox_room(l.tenant, l.activity, a.max_running) end
+    from looked l
+    join tenants t on t.tenant = l.tenant
+    join activities a on a.tenant = l.tenant and a.activity = l.activity
+    left join running u on u.tenant = l.tenant
+  $$;
 
 -- The run that a business id stands for now.
 create table run_names (

@@ -309,7 +309,7 @@ impl Config {
                 "gateway.max_buffered_request_bytes",
                 "must not be above gateway.max_request_bytes",
             ),
-            // Two are held by those who listen for wake-ups.
+            // One is held by the listener for wake-ups.
             (self.database.max_connections >= 4, "database.max_connections", "must be at least 4"),
         ];
         match rules.into_iter().find(|(holds, ..)| !holds) {

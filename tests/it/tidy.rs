@@ -1,6 +1,7 @@
 //! The sources keep to the shape that is agreed: the line of modules, one home for each technology, sizes, and what no
 //! file may say. Each rule is tried on small bad examples as well, so that it is known to find them.
 
+mod confined;
 mod coverage;
 mod examples;
 mod line;
@@ -8,6 +9,8 @@ mod names;
 mod prose;
 mod size;
 mod source;
+mod statements;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -54,6 +57,45 @@ fn functions_and_files_are_short_and_say_what_they_are_for() {
     let sources = sources();
     assert!(sources.iter().map(|source| size::functions(source).len()).sum::<usize>() > 500);
     none(sources.iter().flat_map(size::breaches));
+}
+
+#[test]
+fn every_statement_keeps_to_one_tenant_but_for_the_listed_few() {
+    let sources = sources();
+    let store: Vec<&Source> = sources.iter().filter(|source| source.is_under(statements::STORE)).collect();
+    let (breaches, statements) = statements::breaches(&store);
+    assert!(statements > 80, "the statements were not found: {statements}");
+    none(breaches);
+}
+
+#[test]
+fn every_table_can_be_spread_by_its_tenant() {
+    let migrations = files().into_iter().filter(|path| path.starts_with("migrations/"));
+    let texts: Vec<String> = migrations.map(|path| std::fs::read_to_string(root().join(path)).unwrap()).collect();
+    let docs = std::fs::read_to_string(root().join("docs/operating.md")).unwrap();
+    let (breaches, tables) = tables::breaches(&texts.concat(), &docs);
+    assert!(tables.len() > 15, "the tables were not found: {tables:?}");
+    none(breaches);
+}
+
+#[test]
+fn every_condition_on_a_tenant_would_be_missed() {
+    let mut tried = 0;
+    let mut unmissed = Vec::new();
+    for source in sources().iter().filter(|source| source.is_under(statements::STORE)) {
+        for written in statements::statements(source) {
+            let sql = written.sql.unwrap_or_default();
+            if confined::findings(&sql).is_ok_and(|found| found.is_empty()) {
+                let without = statements::without_each_condition(&sql);
+                tried += without.len();
+                let missed = |sql: &String| confined::findings(sql).is_ok_and(|found| !found.is_empty());
+                let unseen = without.iter().filter(|sql| !missed(sql));
+                unmissed.extend(unseen.map(|sql| source.breach(written.line, &format!("nothing is missing in {sql}"))));
+            }
+        }
+    }
+    assert!(tried > 80, "the conditions were not found: {tried}");
+    none(unmissed);
 }
 
 #[test]

@@ -104,7 +104,18 @@ impl Settling<'_> {
         let Sent::Answer { status: 200..=399, .. } = &carried.sent else { return Ok(Stop::LeaseOver) };
         let Some(answer) = self.answer(carried) else { return Ok(Stop::LeaseOver) };
         let (store, tenant) = (&self.attempt.gateway.store, self.attempt.tenant());
-        let doubled = late::prove(store, tenant, &self.effect_id.0, self.holder, &answer).await?;
+        let give_up = self.attempt.gateway.clock.elapsed() + SETTLE_FOR;
+        let mut pause = Duration::from_millis(20);
+        let doubled = loop {
+            match late::prove(store, tenant, &self.effect_id.0, self.holder, &answer).await {
+                Err(error) if error.is_transient() && self.attempt.gateway.clock.elapsed() < give_up => {
+                    tracing::warn!(effect.id = %self.effect_id, error = %error, "late proof is tried again");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(Duration::from_secs(2));
+                }
+                result => break result?,
+            }
+        };
         if doubled {
             tracing::error!(tenant.id = tenant, effect.id = %self.effect_id, "an effect was applied twice");
         }

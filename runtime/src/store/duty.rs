@@ -23,43 +23,45 @@ impl Rescued {
 /// Takes back up to `limit` runs whose lease is over. Their last attempt is recorded as `worker-lost` and counts.
 /// `lost` and `late` are the failures of runs that end by it, JSON texts.
 pub async fn rescue(store: &Store, limit: i64, lost: &str, late: &str) -> Result<Rescued> {
-    let mut tx = store.pool.begin().await?;
-    let rows = sqlx::query!(
-        r#"with lost as (
-             select tenant, run_id, close_by <= deedbox_now() as late,
-                    case when cancel_requested_at is not null then 'cancelled'
-                         when close_by <= deedbox_now() or spent >= max_attempts then 'failed'
-                         else 'queued' end as next
-             from runs where state = 'running' and due_at <= deedbox_now()
-             order by due_at limit $1 for update skip locked),
-           run as (
-             update runs r
-             set state = l.next, worker = null, lease_batch = null,
-                 rank = case when l.next = 'queued' and paused_at is null then deedbox_rank(deedbox_now(), priority) end,
-                 due_at = case when l.next = 'queued' and paused_at is not null then deedbox_now() end,
-                 failure = case when l.next = 'failed' then case when l.late then $3 else $2 end end,
-                 deadline_at = case when l.next = 'queued' then deadline_at end,
-                 ended_at = case when l.next <> 'queued' then deedbox_now() end
-             from lost l where r.tenant = l.tenant and r.run_id = l.run_id
-             returning r.tenant, r.run_id, r.attempts, r.ended_at is not null as ended),
-           attempt as (
-             update attempts a set ended_at = deedbox_now(), outcome = 'worker-lost'
-             from run where a.tenant = run.tenant and a.run_id = run.run_id and a.attempt = run.attempts
-               and a.ended_at is null),
-           told as (select pg_notify('deedbox_due', '') from (select 1 from run where not ended limit 1) one)
-           select tenant as "tenant!", run_id as "run_id!", ended as "ended!", (select count(*) from told) as told
-           from run"#,
-        limit,
-        lost,
-        late
-    )
-    .fetch_all(&mut *tx)
-    .await?;
-    let ended: Vec<(String, Uuid)> =
-        rows.iter().filter(|row| row.ended).map(|row| (row.tenant.clone(), row.run_id)).collect();
-    end(&mut tx, &ended).await?;
-    tx.commit().await?;
-    Ok(Rescued { requeued: rows.len() - ended.len(), ended: ended.len() })
+    retried!(async {
+        let mut tx = store.pool.begin().await?;
+        let rows = sqlx::query!(
+            r#"with lost as (
+                 select tenant, run_id, close_by <= deedbox_now() as late,
+                        case when cancel_requested_at is not null then 'cancelled'
+                             when close_by <= deedbox_now() or spent >= max_attempts then 'failed'
+                             else 'queued' end as next
+                 from runs where state = 'running' and due_at <= deedbox_now()
+                 order by due_at limit $1 for update skip locked),
+               run as (
+                 update runs r
+                 set state = l.next, worker = null, lease_batch = null,
+                     rank = case when l.next = 'queued' and paused_at is null then deedbox_rank(deedbox_now(), priority) end,
+                     due_at = case when l.next = 'queued' and paused_at is not null then deedbox_now() end,
+                     failure = case when l.next = 'failed' then case when l.late then $3 else $2 end end,
+                     deadline_at = case when l.next = 'queued' then deadline_at end,
+                     ended_at = case when l.next <> 'queued' then deedbox_now() end
+                 from lost l where r.tenant = l.tenant and r.run_id = l.run_id
+                 returning r.tenant, r.run_id, r.attempts, r.ended_at is not null as ended),
+               attempt as (
+                 update attempts a set ended_at = deedbox_now(), outcome = 'worker-lost'
+                 from run where a.tenant = run.tenant and a.run_id = run.run_id and a.attempt = run.attempts
+                   and a.ended_at is null),
+               told as (select pg_notify('deedbox_due', '') from (select 1 from run where not ended limit 1) one)
+               select tenant as "tenant!", run_id as "run_id!", ended as "ended!", (select count(*) from told) as told
+               from run"#,
+            limit,
+            lost,
+            late
+        )
+        .fetch_all(&mut *tx)
+        .await?;
+        let ended: Vec<(String, Uuid)> =
+            rows.iter().filter(|row| row.ended).map(|row| (row.tenant.clone(), row.run_id)).collect();
+        end(&mut tx, &ended).await?;
+        tx.commit().await?;
+        Ok(Rescued { requeued: rows.len() - ended.len(), ended: ended.len() })
+    })
 }
 
 /// What a batch of timers came to.
@@ -97,26 +99,28 @@ pub async fn promote(store: &Store, limit: i64) -> Result<Promoted> {
 /// Ends up to `limit` runs that are not running and whose `schedule_to_start` or `schedule_to_close` is over; gives their
 /// number. `start_late` and `close_late` are their failures, JSON texts.
 pub async fn expire(store: &Store, limit: i64, start_late: &str, close_late: &str) -> Result<usize> {
-    let mut tx = store.pool.begin().await?;
-    let rows = sqlx::query!(
-        r#"with late as (
-             select tenant, run_id from runs where deadline_at <= deedbox_now() and state <> 'running'
-             order by deadline_at limit $1 for update skip locked)
-           update runs r
-           set state = 'failed', ended_at = deedbox_now(), due_at = null, rank = null, deadline_at = null,
-               failure = case when r.close_by <= deedbox_now() then $3 else $2 end
-           from late l where r.tenant = l.tenant and r.run_id = l.run_id
-           returning r.tenant, r.run_id"#,
-        limit,
-        start_late,
-        close_late
-    )
-    .fetch_all(&mut *tx)
-    .await?;
-    let ended: Vec<(String, Uuid)> = rows.into_iter().map(|row| (row.tenant, row.run_id)).collect();
-    end(&mut tx, &ended).await?;
-    tx.commit().await?;
-    Ok(ended.len())
+    retried!(async {
+        let mut tx = store.pool.begin().await?;
+        let rows = sqlx::query!(
+            r#"with late as (
+                 select tenant, run_id from runs where deadline_at <= deedbox_now() and state <> 'running'
+                 order by deadline_at limit $1 for update skip locked)
+               update runs r
+               set state = 'failed', ended_at = deedbox_now(), due_at = null, rank = null, deadline_at = null,
+                   failure = case when r.close_by <= deedbox_now() then $3 else $2 end
+               from late l where r.tenant = l.tenant and r.run_id = l.run_id
+               returning r.tenant, r.run_id"#,
+            limit,
+            start_late,
+            close_late
+        )
+        .fetch_all(&mut *tx)
+        .await?;
+        let ended: Vec<(String, Uuid)> = rows.into_iter().map(|row| (row.tenant, row.run_id)).collect();
+        end(&mut tx, &ended).await?;
+        tx.commit().await?;
+        Ok(ended.len())
+    })
 }
 
 /// Leaves the unsettled effects of ended runs escaped, and tells those who wait for the runs. A statement of its own: a
@@ -138,4 +142,20 @@ pub(super) async fn end(tx: &mut sqlx::PgTransaction<'_>, ended: &[(String, Uuid
     .fetch_all(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// Leaves up to `limit` effects escaped whose run has ended, and gives their number: a claim that the database carried out
+/// after its attempt had given up on it.
+pub async fn escape_left(store: &Store, limit: i64) -> Result<u64> {
+    let done = sqlx::query!(
+        "with left_open as (
+           select e.tenant, e.effect_id from effects e
+           join runs r on r.tenant = e.tenant and r.run_id = e.holder_run
+           where e.state = 'claimed' and r.ended_at is not null
+           limit $1 for update of e skip locked)
+         update effects e set state = 'escaped', settled_at = deedbox_now()
+         from left_open l where e.tenant = l.tenant and e.effect_id = l.effect_id",
+        limit
+    );
+    Ok(bounded(done.execute(&store.pool)).await?.rows_affected())
 }

@@ -205,8 +205,7 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
              select $1, $5, $6, $7, $2, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
                case when $21::text is not null then deedbox_now() end, $22, $23, 'claimed', $2, $3, 1, deedbox_now(), deedbox_now()
              from lease where not exists (select from blocked)
-             on conflict (tenant, effect_id) do update
-             set state = 'claimed', holder_run = $2, holder_token = $3, holder_send = effects.holder_send + 1,
+             on conflict (tenant, effect_id) do update set state = 'claimed', holder_run = $2, holder_token = $3, holder_send = effects.holder_send + 1,
                  last_sent_at = deedbox_now(), settled_at = null, send_again = false
              where effects.state = 'released' and effects.digest = $13
              returning *),
@@ -216,9 +215,8 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
            select true as "won!", true as "leased!", state as "state!", digest as "digest!",
                   holder_run as "holder_run!", holder_token as "holder_token!", holder_send as "holder_send!",
                   true as "holder_alive!", wire_key, carrier, also, resend as "resend!", on_unknown as "on_unknown!",
-                  lookup is not null as "lookup!", send_again as "send_again!", first_sent_at as "first_sent_at!",
-                  body_digest, sealed_with,
-                  (extract(epoch from
+                  lookup is not null as "lookup!", send_again as "send_again!",
+                  first_sent_at as "first_sent_at!", body_digest, sealed_with, (extract(epoch from
                     case window_from when 'first' then first_sent_at else last_sent_at end - deedbox_now()) * 1000
                    + window_ms)::bigint as window_left_ms,
                   source, status, headers, body
@@ -227,9 +225,8 @@ async fn claim_once(store: &Store, claim: &Claim) -> Result<Option<Row>> {
            select false, exists (select from lease), state, digest, holder_run, holder_token, holder_send,
                   exists (select from runs h where h.tenant = e.tenant and h.run_id = e.holder_run
                           and h.token = e.holder_token and h.state = 'running' and h.due_at > deedbox_now()),
-                  wire_key, carrier, also, resend, on_unknown, lookup is not null, send_again, first_sent_at, body_digest,
-                  sealed_with,
-                  (extract(epoch from
+                  wire_key, carrier, also, resend, on_unknown, lookup is not null, send_again, first_sent_at,
+                  body_digest, sealed_with, (extract(epoch from
                     case window_from when 'first' then first_sent_at else last_sent_at end - deedbox_now()) * 1000
                    + window_ms)::bigint,
                   source, status, headers, body

@@ -114,31 +114,11 @@ impl Row {
 pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
     let rows = sqlx::query_as!(
         Row,
-        r#"with recursive lanes as (
-             (select tenant, activity from runs where rank is not null and (tenant, activity) > ($4, $5)
-              order by tenant, activity limit 1)
-             union all
-             select next.tenant, next.activity from lanes l cross join lateral (
-               select tenant, activity from runs where rank is not null and (tenant, activity) > (l.tenant, l.activity)
-               order by tenant, activity limit 1) next),
-           looked as materialized (select tenant, activity from lanes limit 64),
-           running as materialized (
-             select tenant, activity, count(*) as runs from runs where state = 'running' group by tenant, activity),
-           lane as materialized (
-             select l.tenant, l.activity,
-                    coalesce((select sum(runs) from running r where r.tenant = l.tenant), 0)::bigint as tenant_runs,
-                    case when t.max_running is not null
-                      then deedbox_room(l.tenant, null, t.max_running) end as tenant_room,
-                    case when a.max_running is not null
-                      then deedbox_room(l.tenant, l.activity, a.max_running) end as lane_room
-             from looked l
-             join tenants t on t.tenant = l.tenant
-             join activities a on a.tenant = l.tenant and a.activity = l.activity
-             where t.paused_at is null and a.paused_at is null),
+        r#"with lane as materialized (select * from deedbox_lanes($4, $5, 64)),
            ready as (
              select l.tenant, l.activity, l.tenant_runs, l.tenant_room, c.rank, c.run_id,
                     row_number() over (partition by l.tenant order by c.rank, c.run_id) as place
-             from lane l cross join lateral (
+             from (select * from lane where open limit 64) l cross join lateral (
                select rank, run_id from (
                  select rank, run_id from runs r
                  where r.tenant = l.tenant and r.activity = l.activity and r.rank is not null
@@ -171,9 +151,8 @@ pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
            select l.tenant as "tenant?", l.run_id as "run_id?", l.activity as "activity?", l.version as "version?",
                   l.input as "input?", l.retry as "retry?", l.max_attempts as "max_attempts?", l.attempts as "attempts?",
                   l.spent as "spent?", l.token as "token?", l.close_in_ms,
-                  (select count(*) from looked) as "lanes!",
-                  (select max(tenant) from looked) as last_tenant,
-                  (select activity from looked order by tenant desc, activity desc limit 1) as last_activity,
+                  (select count(*) from lane) as "lanes!", (select max(tenant) from lane) as last_tenant,
+                  (select activity from lane order by tenant desc, activity desc limit 1) as last_activity,
                   exists (select from lane where tenant_room >= 0 or lane_room >= 0) as "held_back!",
                   exists (select from lane where tenant_room < 0 or lane_room < 0) as "contended!"
            from (select 1) as one left join leased l on true"#,
@@ -198,21 +177,27 @@ pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
     })
 }
 
-/// Gives back the runs of a lease statement whose answer never came: no attempt of them has begun.
-pub async fn give_back(store: &Store, batch: Uuid) -> Result<u64> {
-    let given = sqlx::query!(
-        "with back as (
-           update runs r
-           set state = 'queued', spent = spent - 1, worker = null, lease_batch = null,
-               rank = case when paused_at is null then deedbox_rank(deedbox_now(), priority) end,
-               due_at = case when paused_at is not null then deedbox_now() end
-           where lease_batch = $1 and state = 'running'
-           returning r.tenant, r.run_id, r.attempts)
-         update attempts a set ended_at = deedbox_now(), outcome = 'interrupted'
-         from back where a.tenant = back.tenant and a.run_id = back.run_id and a.attempt = back.attempts",
+/// Gives back the runs of a lease statement whose answer never came: no attempt of them has begun. Those whose cancelling was
+/// asked for meanwhile are left to the rescuer.
+pub async fn give_back(store: &Store, batch: Uuid) -> Result<i64> {
+    let given = sqlx::query_scalar!(
+        r#"with back as (
+             update runs r
+             set state = case when cancel_requested_at is null then 'queued' else state end,
+                 spent = spent - 1, worker = null, lease_batch = null,
+                 rank = case when cancel_requested_at is null and paused_at is null
+                             then deedbox_rank(deedbox_now(), priority) end,
+                 due_at = case when cancel_requested_at is not null or paused_at is not null then deedbox_now() end
+             where lease_batch = $1 and state = 'running'
+             returning r.tenant, r.run_id, r.attempts),
+           ended as (
+             update attempts a set ended_at = deedbox_now(), outcome = 'interrupted'
+             from back where a.tenant = back.tenant and a.run_id = back.run_id and a.attempt = back.attempts),
+           told as (select pg_notify('deedbox_due', '') from (select 1 from back limit 1) one)
+           select (select count(*) from back) as "count!" from (select 1) as one left join told on true"#,
         batch
     );
-    Ok(bounded(given.execute(&store.pool)).await?.rows_affected())
+    bounded(given.fetch_one(&store.pool)).await
 }
 
 /// A lease that holds for another while, and what its run's owner wants of the attempt.

@@ -14,7 +14,7 @@ pub struct Log {
 
 /// Keeps one stream of one attempt, under the attempt's own lease token.
 pub async fn append(store: &Store, tenant: &str, run_id: Uuid, token: i64, log: &Log) -> Result<()> {
-    sqlx::query!(
+    let done = sqlx::query!(
         "insert into logs (tenant, run_id, attempt, stream, text, truncated)
          select $1, $2, $4, $5, $6, $7 from runs where tenant = $1 and run_id = $2 and token = $3 and attempts = $4
          on conflict do nothing",
@@ -25,9 +25,8 @@ pub async fn append(store: &Store, tenant: &str, run_id: Uuid, token: i64, log: 
         log.stream,
         storable(&log.text),
         log.truncated
-    )
-    .execute(&store.pool)
-    .await?;
+    );
+    bounded(done.execute(&store.pool)).await?;
     Ok(())
 }
 

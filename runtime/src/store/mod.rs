@@ -1,9 +1,13 @@
 //! All SQL. One file per table, one verb-named function per statement; nothing else in the crate names sqlx.
 //!
-//! Every function takes the tenant first. The few that cross tenants are `lease::lease`, `lease::renew` and
-//! `lease::give_back` (by the worker's own runs), those of `duty`, `resolution::take_due` and `retention::sweep`. No transaction is open while a guest runs or a provider is called: what a run or
-//! an effect needs is one statement. Each such function takes one owned request and gives one answer, so that many
-//! requests can be gathered into one statement behind it without its callers knowing.
+//! Every function takes the tenant first, and every statement holds each table that it touches to that tenant, so that the
+//! rows of a tenant may lie anywhere. The few that cross tenants: `lease::lease`, `lease::renew` and `lease::give_back` (a
+//! worker's own runs), the duties `duty::rescue`, `duty::promote`, `duty::expire` and `duty::end`, `resolution::take_due`,
+//! `retention::sweep`, and `tenant::list`. A test reads all statements and holds them to this list.
+//!
+//! No transaction is open while a guest runs or a provider is called: what a run or an effect needs is one statement. Each
+//! such function takes one owned request and gives one answer, so that many requests can be gathered into one statement
+//! behind it without its callers knowing.
 
 /// Carries out a transaction, an async block, and again if the database ended it for the sake of another: nothing of it was
 /// changed then. A macro, because a closure that gives a borrowing future cannot say that the future is `Send`.
@@ -102,10 +106,10 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Classes of SQLSTATE that tell of a wrong statement or value, not of a database in trouble: data exception, syntax error
-/// or access rule violation (PostgreSQL manual, appendix A).
+/// Classes of SQLSTATE that tell of a wrong statement or value, not of a database in trouble: data exception, integrity
+/// constraint violation, syntax error or access rule violation (PostgreSQL manual, appendix A).
 fn is_statement_fault(code: &str) -> bool {
-    code.starts_with("22") || code.starts_with("42")
+    ["22", "23", "42"].iter().any(|class| code.starts_with(class))
 }
 
 impl Error {

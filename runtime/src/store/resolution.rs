@@ -197,15 +197,14 @@ pub async fn take_due(store: &Store, limit: i64, max_pause_ms: u64) -> Result<Ve
 
 /// Asks again after this time, whatever the back-off says.
 pub async fn look_again(store: &Store, tenant: &str, effect_id: &[u8], after_ms: i64) -> Result<()> {
-    sqlx::query!(
+    let done = sqlx::query!(
         "update effects set look_at = deedbox_now() + $3 * interval '1 millisecond'
          where tenant = $1 and effect_id = $2 and state = 'escaped'",
         tenant,
         effect_id,
         after_ms as f64
-    )
-    .execute(&store.pool)
-    .await?;
+    );
+    bounded(done.execute(&store.pool)).await?;
     Ok(())
 }
 

@@ -18,7 +18,7 @@ pub struct Name {
 
 /// Stores or replaces a sealed value.
 pub async fn put(store: &Store, tenant: &str, name: &str, value: &Sealed) -> Result<()> {
-    sqlx::query!(
+    let done = sqlx::query!(
         "insert into secrets (tenant, name, key_id, sealed) values ($1, $2, $3, $4)
          on conflict (tenant, name) do update
          set key_id = excluded.key_id, sealed = excluded.sealed, updated_at = deedbox_now()",
@@ -26,9 +26,8 @@ pub async fn put(store: &Store, tenant: &str, name: &str, value: &Sealed) -> Res
         name,
         value.key_id,
         value.sealed
-    )
-    .execute(&store.pool)
-    .await?;
+    );
+    bounded(done.execute(&store.pool)).await?;
     Ok(())
 }
 

@@ -290,13 +290,13 @@ pub async fn ask(store: &Store, ask: &Ask) -> Result<Answer> {
              order by s.sequence limit 1),
            taken as (
              update signals s set read = true from first
-             where s.tenant = $1 and s.run_id = $2 and s.sequence = first.sequence
+             where s.tenant = $1 and s.run_id = $2 and s.sequence = first.sequence and not s.read
              returning s.sequence),
            noted as (
              insert into signal_reads (tenant, run_id, kind, name, ordinal, deadline_at, settled_at, sequence)
              select $1, $2, $4, $5, $6, until.at,
-                    case when exists (select from first) or until.at <= deedbox_now() then deedbox_now() end,
-                    (select sequence from first)
+                    case when exists (select from taken) or until.at <= deedbox_now() then deedbox_now() end,
+                    (select sequence from taken)
              from until
              where exists (select from lease) and not exists (select from known where settled_at is not null)
              on conflict (tenant, run_id, kind, name, ordinal) do update

@@ -7,10 +7,8 @@ pub const ADMIN: &str = "_admin";
 
 /// Creates a tenant; false when it is there already.
 pub async fn create(store: &Store, tenant: &str) -> Result<bool> {
-    let done = sqlx::query!("insert into tenants (tenant) values ($1) on conflict do nothing", tenant)
-        .execute(&store.pool)
-        .await?;
-    Ok(done.rows_affected() == 1)
+    let done = sqlx::query!("insert into tenants (tenant) values ($1) on conflict do nothing", tenant);
+    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
 }
 
 pub async fn list(store: &Store) -> Result<Vec<String>> {

@@ -14,15 +14,14 @@ pub struct Token {
 
 /// Stores a token; violates `tokens_tenant` when there is no such tenant.
 pub async fn create(store: &Store, tenant: &str, token_id: Uuid, secret_hash: &[u8; 32], label: &str) -> Result<()> {
-    sqlx::query!(
+    let done = sqlx::query!(
         "insert into tokens (tenant, token_id, secret_hash, label) values ($1, $2, $3, $4)",
         tenant,
         token_id,
         &secret_hash[..],
         label
-    )
-    .execute(&store.pool)
-    .await?;
+    );
+    bounded(done.execute(&store.pool)).await?;
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use crate::key;
 use crate::policy::Randomness;
 use crate::probe::Point;
 use crate::registry;
-use crate::store::lease::{Finish, Leased};
+use crate::store::lease::{Finish, Leased, Next};
 use crate::store::{self, log::Log};
 
 /// How long after the lease's end a run is still tried to be given back.
@@ -121,24 +121,33 @@ impl Worker {
     }
 
     /// Tries again while the database fails, for as long as the lease could still hold.
-    async fn record(&self, lease: &Lease, finish: Finish) {
+    /// When the database was away for longer than that, the run is given back instead: its next attempt replays what was done,
+    /// and comes to the same end.
+    async fn record(&self, lease: &Lease, mut finish: Finish) {
         let mut pause = RETRY_PAUSE;
-        let give_up = || {
-            let longer = if finish.next.only_gives_back() { GIVE_BACK_FOR } else { Duration::ZERO };
-            self.gateway.clock().elapsed() >= lease.deadline() + longer
-        };
         loop {
             match store::lease::finish(&self.store, finish.clone()).await {
                 Ok(true) => return tracing::debug!(outcome = finish.outcome, "attempt ended"),
                 Ok(false) => return tracing::info!("the lease was over before the attempt could be recorded"),
-                Err(error) if !error.is_transient() || give_up() => {
+                Err(error) if !error.is_transient() || self.is_over(lease, GIVE_BACK_FOR) => {
                     return tracing::error!(error = %error, "the attempt could not be recorded");
+                }
+                Err(error) if self.is_over(lease, Duration::ZERO) && !finish.next.only_gives_back() => {
+                    tracing::warn!(error = %error, "the attempt could not be recorded in time; its run is given back");
+                    finish.outcome = "interrupted".to_owned();
+                    finish.next = Next::Requeue { after_ms: 0 };
                 }
                 Err(error) => tracing::warn!(error = %error, "the attempt could not be recorded yet"),
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(Duration::from_secs(1));
         }
+    }
+}
+
+impl Worker {
+    fn is_over(&self, lease: &Lease, longer: Duration) -> bool {
+        self.gateway.clock().elapsed() >= lease.deadline() + longer
     }
 }
 

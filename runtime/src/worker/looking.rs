@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -33,8 +34,8 @@ pub struct Looking {
     worker: Arc<Worker>,
     /// Where the next look begins.
     after: Lane,
-    /// A lease statement whose answer never came.
-    unanswered: Option<Uuid>,
+    /// Lease statements whose answers never came, and until when the database may still be at them.
+    unanswered: Vec<(Uuid, Instant)>,
     /// Wake-ups in a row that brought nothing.
     misses: u32,
     /// A limit kept runs back: the end of an attempt makes room.
@@ -49,7 +50,7 @@ enum After {
 
 impl Looking {
     pub fn new(worker: Arc<Worker>) -> Self {
-        Self { worker, after: Lane::default(), unanswered: None, misses: 0, held_back: Arc::default() }
+        Self { worker, after: Lane::default(), unanswered: Vec::new(), misses: 0, held_back: Arc::default() }
     }
 
     /// Looks at the shutdown only between statements: a lease that commits after nobody waits for it any more would be lost.
@@ -80,7 +81,8 @@ impl Looking {
             Ok(seen) => seen,
             Err(error) => {
                 tracing::warn!(worker.name = self.worker.name, error = %error, "leasing failed; it is tried again");
-                self.unanswered = Some(batch);
+                let lease = ms(self.worker.config.lease_ms);
+                self.unanswered.push((batch, Instant::now() + lease));
                 return After::Wait(DATABASE_PAUSE);
             }
         };
@@ -123,18 +125,21 @@ impl Looking {
         true
     }
 
-    /// Gives back what a statement without an answer may have leased; false while the database cannot be reached.
+    /// Gives back what statements without an answer have leased; false while the database cannot be reached. Again and again
+    /// for as long as such a lease would last: the database may carry a statement out long after nobody waits for it.
     async fn give_back(&mut self) -> bool {
-        let Some(batch) = self.unanswered else { return true };
-        match crate::store::lease::give_back(&self.worker.store, batch).await {
-            Ok(0) => {}
-            Ok(runs) => tracing::info!(runs, "runs were given back: the answer to their lease was lost"),
-            Err(error) => {
-                tracing::warn!(error = %error, "runs could not be given back yet");
-                return false;
+        for (batch, _) in &self.unanswered {
+            match crate::store::lease::give_back(&self.worker.store, *batch).await {
+                Ok(0) => {}
+                Ok(runs) => tracing::info!(runs, "runs were given back: the answer to their lease was lost"),
+                Err(error) => {
+                    tracing::warn!(error = %error, "runs could not be given back yet");
+                    return false;
+                }
             }
         }
-        self.unanswered = None;
+        let now = Instant::now();
+        self.unanswered.retain(|(_, until)| *until > now);
         true
     }
 

@@ -1,7 +1,8 @@
 //! Small bad sources that each rule must find, and good ones beside them that it must let be.
 
+use super::confined::{Finding, findings};
 use super::source::Source;
-use super::{line, names, prose, size};
+use super::{line, names, prose, size, statements};
 
 #[test]
 fn a_use_to_the_left_is_found_however_it_is_written() {
@@ -150,4 +151,140 @@ fn a_registry_or_a_place_on_a_disk_is_found() {
     for text in ["/worker/1", "a/root/usr", "root:x:0:0:root:/root:/bin/sh", "GET /workers", "/tmp/work"] {
         assert_eq!(prose::breaches("docs/a.md", text), [], "{text}");
     }
+}
+
+/// Each reaches rows of another tenant than `$1`.
+const CROSSING: [(&str, &str); 25] = [
+    ("no condition", "select state from runs where run_id = $2"),
+    ("another parameter", "select state from runs where tenant = $2"),
+    ("another comparison", "select state from runs where tenant >= $1"),
+    ("a list", "select state from runs where tenant in ($1, $2)"),
+    ("an or that opens it", "select state from runs where tenant = $1 or run_id = $2"),
+    ("an or within an and", "select state from runs where (tenant = $1 or $2) and run_id = $3"),
+    ("a not", "select state from runs where not (tenant = $1)"),
+    (
+        "a join that is not held",
+        "select s.send from sends s join effects e on e.effect_id = s.effect_id where s.tenant = $1",
+    ),
+    ("a comma for a join", "select s.send from sends s, effects e where s.tenant = $1 and e.effect_id = s.effect_id"),
+    ("held to itself", "select s.send from sends s, effects e where s.tenant = e.tenant"),
+    ("an outer join", "select s.send from sends s left join effects e on e.tenant = s.tenant and s.tenant = $1"),
+    (
+        "a query in a condition",
+        "select 1 from runs r where tenant = $1 and exists (select from sends s where s.run_id = r.run_id)",
+    ),
+    ("a query among columns", "select (select max(send) from sends) from runs where tenant = $1"),
+    ("a query for a limit", "select 1 from runs where tenant = $1 limit (select count(*) from runs)"),
+    (
+        "a query within a query",
+        "select 1 from runs where tenant = $1 and run_id in (select run_id from (select run_id from sends) s)",
+    ),
+    ("a condition of the query around", "select 1 from (select run_id from runs) r, effects where tenant = $1"),
+    ("one half of a union", "select state from runs where tenant = $1 union all select state from effects"),
+    ("a part", "with old as (select tenant, run_id from runs) select 1 from old where tenant = $1"),
+    ("a part that changes", "with gone as (delete from runs where run_id = $2 returning 1) select count(*) from gone"),
+    (
+        "held to a part that is open",
+        "with l as (select * from unnest($2::text[]) as l (tenant)) update runs r set state = $1 from l where r.tenant = l.tenant",
+    ),
+    ("an update", "update runs set state = $2 where run_id = $1"),
+    ("a row that moves", "update runs set tenant = $2 where tenant = $1"),
+    ("a deletion by another table", "delete from runs r using sends s where s.tenant = $1 and s.run_id = r.run_id"),
+    (
+        "an insert of any tenant",
+        "insert into runs (tenant, run_id) select s.name, $1 from signals s where s.tenant = $1",
+    ),
+    ("a function that reads", "select deedbox_room(a.activity, null, 3) from activities a where a.tenant = $1"),
+];
+
+#[test]
+fn a_statement_that_crosses_tenants_is_found() {
+    for (what, sql) in CROSSING {
+        let found = findings(sql).unwrap_or_else(|why| panic!("{what}: {why}"));
+        assert!(found.iter().any(|it| matches!(it, Finding::Open(_))), "{what}: {found:?}");
+    }
+}
+
+#[test]
+fn a_statement_that_keeps_to_its_tenant_is_let_be() {
+    for sql in [
+        "select state from runs where tenant = $1 and (state = $2 or state = $3)",
+        "select state from runs r where $1::text = r.tenant",
+        "select s.send from sends s join effects e on e.tenant = s.tenant where s.tenant = $1",
+        "select s.send from sends s left join effects e on e.tenant = s.tenant where s.tenant = $1",
+        "with a as (select tenant, run_id from runs where tenant = $1) update sends s set send = 1 from a where s.tenant = a.tenant",
+        "select 1 from runs r where tenant = $1 and exists (select from sends s where s.tenant = r.tenant)",
+        "insert into tenants (tenant) values ($1) on conflict do nothing",
+        "insert into rates as r (tenant, meter) values ($1, $2) on conflict (tenant, meter) do update set meter = r.meter",
+        "with r as (insert into runs (tenant) values ($1) returning *) insert into sends (send, tenant) select 1, tenant from r",
+        "select deedbox_room(a.tenant, null, 3) from activities a where a.tenant = $1",
+        "select pg_notify('x', $1)",
+        "select 1 from pg_database where datname = $1",
+    ] {
+        assert_eq!(findings(sql).map(Vec::from_iter), Ok(vec![]), "{sql}");
+    }
+}
+
+#[test]
+fn a_statement_that_is_not_understood_is_found() {
+    for sql in [
+        "select 1 from runs full join effects using (tenant)",
+        "select 1 from runs r (a, tenant) where tenant = $1",
+        "insert into runs (tenant) values ($1) on conflict on constraint runs_pkey do update set state = $2",
+        "truncate runs",
+        "merge into runs r using sends s on r.tenant = s.tenant when matched then delete",
+    ] {
+        let found = findings(sql).unwrap_or_else(|why| panic!("{sql}: {why}"));
+        assert!(found.iter().any(|it| matches!(it, Finding::Unknown(_))), "{sql}: {found:?}");
+    }
+    assert!(findings("select from where").is_err());
+}
+
+#[test]
+fn statements_are_found_with_their_functions_and_hidden_ones_are_breaches() {
+    let text =
+        "fn f() { let a = sqlx::query!(\n\"select 1\", x); }\nfn g() { sqlx::query_as!(Row, r#\"select \"a\"\"#); }";
+    let found = statements::statements(&Source::new("runtime/src/store/run.rs", text));
+    let found: Vec<_> = found.iter().map(|it| (it.function.as_str(), it.line, it.sql.as_deref())).collect();
+    assert_eq!(found, [("f", 1, Some("select 1")), ("g", 3, Some("select \"a\""))]);
+    let of_store = |text: &str| {
+        let breaches = statements::breaches(&[&Source::new("runtime/src/store/run.rs", text)]).0;
+        breaches.into_iter().filter(|it| it.0.starts_with("runtime/")).count()
+    };
+    for text in [
+        "use sqlx::{query};",
+        "fn f() { query(\"select 1\"); }",
+        "fn f() { pool.execute(\"delete from runs\"); }",
+        "fn f() { sqlx::query(&made); }",
+        "fn f() { sqlx::query!(\"delete from runs\"); }",
+        "fn f() { sqlx::query!(\"delete from\"); }",
+        "fn f() { sqlx::query_scalar!(\"select '\\x00'\"); }",
+        "fn f() { sqlx::query!(\"delete from runs where tenant = $1\", name, tenant); }",
+    ] {
+        assert_eq!(of_store(text), 1, "{text}");
+    }
+    assert_eq!(of_store("fn f() { sqlx::query!(\"delete from runs where tenant = $1\", run.tenant, id); }"), 0);
+}
+
+#[test]
+fn a_listed_function_that_crosses_no_tenants_or_is_gone_is_a_breach() {
+    let listed = |text: &str| {
+        let breaches = statements::breaches(&[&Source::new("runtime/src/store/tenant.rs", text)]).0;
+        breaches.iter().any(|it| it.0.contains("`tenant::list` need not be listed"))
+    };
+    assert!(!listed("fn list() { sqlx::query!(\"select tenant from tenants\"); }"));
+    assert!(listed("fn list() { sqlx::query!(\"select tenant from tenants where tenant = $1\"); }"));
+    assert!(listed("fn other() { sqlx::query!(\"select tenant from tenants\"); }"));
+}
+
+#[test]
+fn the_opening_of_the_store_tells_the_same_list() {
+    let differs = |text: &str| {
+        let breaches = statements::breaches(&[&Source::new("runtime/src/store/mod.rs", text)]).0;
+        breaches.iter().any(|it| it.0.contains("the opening and the list differ"))
+    };
+    let all = statements::CROSSING.map(|(file, function)| format!("//! `{file}::{function}`\n")).concat();
+    assert!(!differs(&all));
+    assert!(differs(&all.replacen("//! `duty::end`\n", "", 1)));
+    assert!(differs(&format!("{all}//! `run::find`\n")));
 }

@@ -18,6 +18,8 @@ pub struct Token {
     pub text: String,
     pub line: usize,
     pub is_ident: bool,
+    /// A literal as it is written; empty for all else. Only a rule that is about literals reads it.
+    pub literal: String,
     /// Inline modules around it.
     pub depth: usize,
 }
@@ -57,11 +59,13 @@ impl Source {
 fn flatten(stream: TokenStream, depth: usize, tokens: &mut Vec<Token>) {
     for tree in stream {
         let line = tree.span().start().line;
-        let plain = |text: String, line, is_ident| Token { text, line, is_ident, depth };
+        let plain = |text: String, line, is_ident| Token { text, line, is_ident, literal: String::new(), depth };
         match tree {
             TokenTree::Ident(ident) => tokens.push(plain(ident.to_string(), line, true)),
             TokenTree::Punct(punct) => tokens.push(plain(punct.as_char().to_string(), line, false)),
-            TokenTree::Literal(_) => tokens.push(plain("\"\"".to_owned(), line, false)),
+            TokenTree::Literal(literal) => {
+                tokens.push(Token { literal: literal.to_string(), ..plain("\"\"".to_owned(), line, false) });
+            }
             TokenTree::Group(group) => {
                 let (open, close) = match group.delimiter() {
                     Delimiter::Parenthesis => ("(", ")"),
