@@ -6,6 +6,7 @@ mod harness;
 
 mod api;
 mod bindings;
+mod chaos;
 mod cli;
 mod conventions;
 mod crash_matrix;

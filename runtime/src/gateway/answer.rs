@@ -48,6 +48,7 @@ fn visible(headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
 pub fn refusal(sent: &Sent, max_response_bytes: usize) -> Refusal {
     match sent {
         Sent::Nothing(why) => Refusal::Unreachable(why.clone()),
+        Sent::TooLate => Refusal::Unreachable("the lease or the provider's memory of the key is over".to_owned()),
         Sent::TimedOut => Refusal::TimedOut,
         Sent::Lost(why) => Refusal::ConnectionLost(why.clone()),
         Sent::Answer { body: Body::TooLarge, .. } => Refusal::ResponseTooLarge(max_response_bytes as u64),

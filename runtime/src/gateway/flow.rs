@@ -187,13 +187,15 @@ impl Flow<'_> {
     async fn send_and_settle(&self, held: Held) -> Result<Met, Error> {
         let gateway = &self.attempt.gateway;
         gateway.probe.reach(Point::AfterClaim).await;
-        let sending = Sending {
-            attempt: self.attempt,
-            known: &held.known,
-            not_after: self.not_after(&held),
-            earlier_unknown: held.earlier_unknown,
-        };
+        let not_after = self.not_after(&held);
+        let sending =
+            Sending { attempt: self.attempt, known: &held.known, not_after, earlier_unknown: held.earlier_unknown };
+        // The lease was over before the first byte: that is no failure of the provider's, and spends no attempt.
+        let by_lease = self.attempt.lease.deadline() <= not_after;
         let (carried, failed) = match self.send(sending).await {
+            Ok(carried) if matches!(carried.sent, Sent::TooLate) && by_lease => {
+                (Carried::nothing(), Some(Stop::LeaseOver.into()))
+            }
             Ok(carried) => (carried, None),
             Err(error) => (Carried::nothing(), Some(error)),
         };

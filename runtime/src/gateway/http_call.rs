@@ -275,7 +275,7 @@ impl HttpCall {
     fn learned(&self, sent: &Sent, earlier_unknown: bool) -> Read {
         let bare = |learned| Read { learned, stored_failure: false, proves_nothing: false };
         let (status, headers) = match sent {
-            Sent::Nothing(_) => return bare(Learned::NotApplied),
+            Sent::Nothing(_) | Sent::TooLate => return bare(Learned::NotApplied),
             Sent::TimedOut | Sent::Lost(_) => return bare(Learned::Unknown),
             Sent::Answer { status, headers, .. } => (*status, headers),
         };

@@ -61,6 +61,8 @@ pub enum Sent {
     },
     /// No byte of the request was written.
     Nothing(String),
+    /// No byte of the request was written, because its time had passed.
+    TooLate,
     /// A byte was written and no status came back.
     TimedOut,
     Lost(String),
@@ -149,6 +151,7 @@ impl Transport {
         let gate = Gate { inner: stream, clock: self.clock.clone(), not_after: bounds.not_after, first: first.clone() };
         match request_once(gate, outgoing, &bounds, deadline).await {
             Ok(answer) => answer,
+            Err(_) if first.is_late() => Sent::TooLate,
             Err(why) if first.forbid() => Sent::Nothing(why),
             Err(why) => Sent::Lost(why),
         }
@@ -277,6 +280,7 @@ enum Stream {
 const OPEN: u8 = 0;
 const BEGUN: u8 = 1;
 const FORBIDDEN: u8 = 2;
+const LATE: u8 = 3;
 
 /// Whether the request's first byte may be, or may have been, written, or a file put in place. Decided once: whoever gives a send up and whoever
 /// writes run on different threads, and both must know the same.
@@ -297,7 +301,17 @@ impl FirstByte {
     /// True when nothing was written, and then nothing will be.
     pub fn forbid(&self) -> bool {
         let was = self.0.compare_exchange(OPEN, FORBIDDEN, Ordering::AcqRel, Ordering::Acquire);
-        matches!(was, Ok(_) | Err(FORBIDDEN))
+        matches!(was, Ok(_) | Err(FORBIDDEN | LATE))
+    }
+
+    /// The time for the first byte has passed: none will be written.
+    fn close(&self) {
+        // Whoever has given the send up before has said why.
+        let _ = self.0.compare_exchange(OPEN, LATE, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    fn is_late(&self) -> bool {
+        self.0.load(Ordering::Acquire) == LATE
     }
 }
 
@@ -321,6 +335,7 @@ impl AsyncRead for Gate {
 impl AsyncWrite for Gate {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if !self.first.has_begun() && self.clock.elapsed() >= self.not_after {
+            self.first.close();
             return Poll::Ready(Err(io::Error::other("the lease or the provider's memory of the key is over")));
         }
         if !self.first.begin() {

@@ -27,6 +27,10 @@ pub(super) struct Binaries {
 }
 
 impl Binaries {
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     pub fn postgres(&self) -> PathBuf {
         self.dir.join("postgres")
     }

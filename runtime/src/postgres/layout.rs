@@ -140,11 +140,13 @@ impl Layout {
     }
 }
 
-/// Whether the server with this process id says that it accepts connections: PostgreSQL writes it into the eighth line.
+/// Whether the server with this process id says that it accepts connections: PostgreSQL writes it into the eighth line. One that
+/// follows another server accepts them, too.
 pub(super) fn is_ready(pgdata: &Path, pid: u32) -> bool {
     let text = std::fs::read_to_string(pgdata.join("postmaster.pid")).unwrap_or_default();
     let mut lines = text.lines();
-    lines.next() == Some(pid.to_string().as_str()) && lines.nth(6).is_some_and(|status| status.trim() == "ready")
+    lines.next() == Some(pid.to_string().as_str())
+        && lines.nth(6).is_some_and(|status| ["ready", "standby"].contains(&status.trim()))
 }
 
 /// Makes a directory that only the server's user can enter; one that exists must be such a directory already.

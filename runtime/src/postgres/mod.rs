@@ -50,6 +50,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Server {
     socket_dir: PathBuf,
+    bin_dir: PathBuf,
     postmaster: Postmaster,
 }
 
@@ -72,6 +73,11 @@ impl Server {
     /// The process id of the server.
     pub fn pid(&self) -> u32 {
         self.postmaster.pid()
+    }
+
+    /// The directory of the programs that the server was started from.
+    pub fn bin_dir(&self) -> &Path {
+        &self.bin_dir
     }
 
     /// Returns when the server's process has ended, for whatever reason.
@@ -130,7 +136,8 @@ fn prepare(settings: &Settings) -> Result<Prepared, Error> {
     let errors = file.try_clone().map_err(|error| Error::io("opening the server's log", error))?;
     command.stdout(file).stderr(errors);
     let postmaster = Postmaster::launch(command, lock).map_err(|error| Error::io("starting postgres", error))?;
-    Ok(Prepared { server: Server { socket_dir, postmaster }, log, pgdata: layout.pgdata() })
+    let server = Server { socket_dir, bin_dir: binaries.dir().to_owned(), postmaster };
+    Ok(Prepared { server, log, pgdata: layout.pgdata() })
 }
 
 fn serve_arguments(command: &mut Command, layout: &Layout, socket_dir: &Path) {

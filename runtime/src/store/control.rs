@@ -22,7 +22,7 @@ pub enum Changed {
 /// Cancels a run that has not ended. Its unsettled effects stay open questions.
 pub async fn cancel(store: &Store, tenant: &str, run_id: Uuid, reason: Option<&str>) -> Result<Changed> {
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let row = sqlx::query!(
             r#"update runs
                set cancel_requested_at = coalesce(cancel_requested_at, deedbox_now()),
@@ -52,7 +52,7 @@ pub async fn cancel(store: &Store, tenant: &str, run_id: Uuid, reason: Option<&s
 /// Pauses a run that has not ended: no attempt begins, and one under way is stopped without being spent.
 pub async fn pause(store: &Store, tenant: &str, run_id: Uuid) -> Result<Changed> {
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let row = sqlx::query!(
             r#"update runs
                set paused_at = coalesce(paused_at, deedbox_now()),
@@ -74,7 +74,7 @@ pub async fn pause(store: &Store, tenant: &str, run_id: Uuid) -> Result<Changed>
 /// Lets a paused run go on. One that is not paused stays as it is.
 pub async fn resume(store: &Store, tenant: &str, run_id: Uuid) -> Result<Changed> {
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let row = sqlx::query!(
             r#"update runs
                set paused_at = null,
@@ -107,7 +107,7 @@ pub async fn retry(
     schedule_to_close_ms: Option<u64>,
 ) -> Result<Changed> {
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let row = sqlx::query!(
             r#"update runs
                set state = 'queued', spent = 0, failure = null, ended_at = null, started_at = null, start_by = null,
@@ -177,7 +177,7 @@ pub struct Cancelled {
 pub async fn cancel_many(store: &Store, tenant: &str, bulk: &Bulk) -> Result<Cancelled> {
     let (label, value) = bulk.label.clone().unzip();
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let rows = sqlx::query!(
             r#"with picked as (
                  select run_id from runs r

@@ -24,7 +24,7 @@ impl Rescued {
 /// `lost` and `late` are the failures of runs that end by it, JSON texts.
 pub async fn rescue(store: &Store, limit: i64, lost: &str, late: &str) -> Result<Rescued> {
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let rows = sqlx::query!(
             r#"with lost as (
                  select tenant, run_id, close_by <= deedbox_now() as late,
@@ -100,7 +100,7 @@ pub async fn promote(store: &Store, limit: i64) -> Result<Promoted> {
 /// number. `start_late` and `close_late` are their failures, JSON texts.
 pub async fn expire(store: &Store, limit: i64, start_late: &str, close_late: &str) -> Result<usize> {
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let rows = sqlx::query!(
             r#"with late as (
                  select tenant, run_id from runs where deadline_at <= deedbox_now() and state <> 'running'

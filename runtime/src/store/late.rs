@@ -8,7 +8,7 @@ use crate::effect::{Event, Resend, State, repeats, transition};
 /// Completes the effect with the success that came late, if its state allows it; a recorded refusal gives way to it. True when the world changed twice.
 pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Holder, answer: &Answer) -> Result<bool> {
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let locked = sqlx::query!(
             "select state, resend from effects where tenant = $1 and effect_id = $2 for update",
             tenant,

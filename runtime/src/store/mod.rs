@@ -50,6 +50,7 @@ pub mod token;
 
 use std::time::Duration;
 
+use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
@@ -140,6 +141,15 @@ impl Store {
             .max_connections(max_connections)
             .acquire_timeout(Duration::from_secs(10))
             .test_before_acquire(false)
+            // The pool asks a connection that comes back whether it lives, and would wait for ever for one that died without a
+            // word. Until then its place is taken, and in the end all places are.
+            .after_release(|connection, _| {
+                Box::pin(async {
+                    let dead = |_| sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
+                    tokio::time::timeout(RELEASE, connection.ping()).await.map_err(dead)??;
+                    Ok(true)
+                })
+            })
             // After a failover the address may lead to the old primary for a while: a connection to a standby would stay one.
             .after_connect(|connection, _| Box::pin(refuse_standby(connection)))
             .connect_lazy_with(options);
@@ -183,8 +193,19 @@ impl Store {
         if read_only.fetch_one(&self.pool).await? { Err(Error::ReadOnly) } else { Ok(()) }
     }
 
+    /// Begins a transaction. A caller that is dropped meanwhile does not break this off: the connection would go back to the
+    /// pool with the transaction open, and whatever used it next would never be committed.
+    async fn begin(&self) -> Result<sqlx::PgTransaction<'static>> {
+        let pool = self.pool.clone();
+        let begun = tokio::spawn(async move { pool.begin().await }).await;
+        Ok(begun.map_err(|_| Error::ConnectionLost)??)
+    }
+
+    /// Ends the connections; those that do not answer are left to the end of the process.
     pub async fn close(&self) {
-        self.pool.close().await;
+        if tokio::time::timeout(CLOSE, self.pool.close()).await.is_err() {
+            tracing::warn!("some connections to the database did not end in time");
+        }
     }
 }
 
@@ -207,6 +228,12 @@ pub async fn create_database(url: &str, name: &str) -> Result<()> {
 
 /// The longest wait for a statement that a run depends on. A lost network would otherwise hold it for ever.
 const STATEMENT: Duration = Duration::from_secs(15);
+
+/// How long a connection that nobody uses any more may take to answer.
+const RELEASE: Duration = Duration::from_secs(3);
+
+/// How long the connections may take to end.
+const CLOSE: Duration = Duration::from_secs(5);
 
 async fn bounded<T>(statement: impl Future<Output = std::result::Result<T, sqlx::Error>>) -> Result<T> {
     Ok(tokio::time::timeout(STATEMENT, statement).await.map_err(|_| Error::TimedOut)??)

@@ -67,7 +67,7 @@ pub enum Resolved {
 /// Settles an open question, records who did, and wakes the runs that wait for it.
 pub async fn resolve(store: &Store, tenant: &str, resolution: &Resolution) -> Result<Resolved> {
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let resolved = resolve_in(&mut tx, tenant, resolution, false).await?;
         tx.commit().await?;
         Ok(resolved)

@@ -75,7 +75,7 @@ pub async fn deliver(
     resolving: Option<&Resolving>,
 ) -> Result<Done> {
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         let delivered = deliver_in(&mut tx, tenant, run_id, delivery, max_unread).await?;
         let mut done = Done { delivered, resolved: None };
         if let (Delivered::Fresh, Some(resolving)) = (delivered, resolving) {

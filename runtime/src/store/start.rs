@@ -105,7 +105,7 @@ pub async fn start(store: &Store, tenant: &str, run: &NewRun, max_unread: u64) -
         });
     }
     retried!(async {
-        let mut tx = store.pool.begin().await?;
+        let mut tx = store.begin().await?;
         if let Some(named) = &run.name
             && let Some(other) = take_name(&mut tx, tenant, run, named, max_unread).await?
         {

@@ -133,13 +133,17 @@ impl Worker {
         }
     }
 
+    fn lease_end(&self) -> Duration {
+        self.gateway.clock().elapsed() + ms(self.config.lease_ms)
+    }
+
     fn wakes(&self) -> &Wakes {
         self.gateway.wakes()
     }
 
     /// Leases with their ends by this process's clocks, which were read before the database was asked.
     async fn look(&self, limit: usize, after: Lane, batch: uuid::Uuid) -> Result<Seen, store::Error> {
-        let deadline = self.gateway.clock().elapsed() + ms(self.config.lease_ms);
+        let mut deadline = self.lease_end();
         let now = Instant::now();
         let wanted = store::lease::Wanted {
             worker: self.name.clone(),
@@ -148,13 +152,26 @@ impl Worker {
             batch,
             after,
         };
-        let look = store::lease::lease(&self.store, &wanted).await?;
+        let mut look = store::lease::lease(&self.store, &wanted).await?;
+        // Where the database was long away, little or nothing of this end is left: each attempt would be refused its first
+        // byte, and be spent for nothing.
+        let late = self.gateway.clock().elapsed() + ms(self.config.lease_ms / 2) > deadline;
+        if late && !look.leased.is_empty() {
+            deadline = self.lease_end();
+            let records: Vec<_> = look.leased.iter().map(record_of).collect();
+            let held = store::lease::renew(&self.store, &records, self.config.lease_ms).await?;
+            look.leased.retain(|leased| held.iter().any(|held| held.lease == record_of(leased)));
+        }
         let held = look.leased.into_iter().map(|leased| {
             let close_at = leased.close_in_ms.map(|left| now + ms(left.max(0).unsigned_abs()));
             Held { leased, deadline, close_at }
         });
         Ok(Seen { held: held.collect(), next: look.next, held_back: look.held_back, contended: look.contended })
     }
+}
+
+fn record_of(leased: &Leased) -> store::lease::Lease {
+    store::lease::Lease { tenant: leased.tenant.clone(), run_id: leased.run_id, token: leased.token }
 }
 
 /// A run that this worker holds.

@@ -133,6 +133,11 @@ impl Running {
         self.child.id().unwrap()
     }
 
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Sends a signal such as `TERM`.
     pub async fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.id());

@@ -35,6 +35,11 @@ impl Database {
         Self { url: postgres.replacen("/postgres?", &format!("/{name}?"), 1) }
     }
 
+    pub fn name(&self) -> &str {
+        let path = self.url.split('?').next().unwrap();
+        path.rsplit('/').next().unwrap()
+    }
+
     /// Runs statements of the test's own.
     pub async fn execute(&self, sql: &str) {
         let mut connection = self.connect().await;
@@ -80,7 +85,7 @@ fn start() -> String {
 
 /// A directory that PostgreSQL's own user can reach. It is locked for as long as this process lives; those that nobody
 /// locks any more are removed beside the tests.
-fn directory() -> PathBuf {
+pub(super) fn directory() -> PathBuf {
     // Of each user's own: one cannot write into what another made.
     let user = tempfile::tempfile().and_then(|file| file.metadata()).unwrap().uid();
     let all = std::env::temp_dir().join(format!("deedbox-test-servers-{user}"));

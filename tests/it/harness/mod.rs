@@ -3,10 +3,14 @@
 
 pub mod cell;
 mod database;
+pub mod frames;
 pub mod freeze;
 pub mod logs;
 pub mod nats;
+pub mod own_server;
+pub mod pair;
 pub mod process;
+pub mod proxy;
 pub mod ps;
 pub mod raw;
 pub mod severed;
@@ -16,6 +20,8 @@ pub mod world;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
+
+use uuid::Uuid;
 
 pub use database::Database;
 pub use world::{TENANT, World, config, deploy_version, lease, node, provider, rescue, work, work_once};
@@ -38,10 +44,21 @@ pub fn long() -> bool {
     given("DEEDBOX_LONG").is_some_and(|value| value == "1")
 }
 
+/// What chance begins with: `DEEDBOX_SEED`, to have the same again, else another number each time.
+pub fn seed() -> u64 {
+    let given = given("DEEDBOX_SEED").map(|text| text.to_str().and_then(|text| text.parse().ok()));
+    given.map_or_else(|| Uuid::new_v4().as_u64_pair().0, |seed| seed.expect("DEEDBOX_SEED is a whole number"))
+}
+
 /// Says that a test did nothing, past the harness that keeps what tests print.
 pub fn skipped(what: &str) {
+    tell(&format!("skipped, for it is of the long suite (`cargo xtask test --long`): {what}"));
+}
+
+/// Says one line, past the harness that keeps what tests print.
+pub fn tell(line: &str) {
     // Nobody reads it: then nobody needs it.
-    writeln!(std::io::stderr(), "skipped, for it is of the long suite (`cargo xtask test --long`): {what}").ok();
+    writeln!(std::io::stderr(), "{line}").ok();
 }
 
 fn components_dir() -> PathBuf {

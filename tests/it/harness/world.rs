@@ -49,7 +49,11 @@ impl World {
     }
 
     pub async fn with(options: Options, config: Config) -> Self {
-        let database = Database::fresh().await;
+        Self::on(Database::fresh().await, options, config).await
+    }
+
+    /// On a database that has the schema and no tenant.
+    pub async fn on(database: Database, options: Options, config: Config) -> Self {
         shared::compile_guests_once(&database).await;
         let dir = tempfile::tempdir().unwrap();
         let (books, provider) = provider(dir.path().join("books"), options).await;

@@ -92,7 +92,7 @@ impl Write {
 fn carried(sent: Sent) -> Carried {
     let learned = match &sent {
         Sent::Answer { .. } => Learned::Answer,
-        Sent::Nothing(_) => Learned::NotApplied,
+        Sent::Nothing(_) | Sent::TooLate => Learned::NotApplied,
         Sent::TimedOut | Sent::Lost(_) => Learned::Unknown,
     };
     Carried::new(sent, learned)
