@@ -41,7 +41,7 @@ macro_rules! cells {
     };
 }
 
-/// R-A01, R-A04, F-B01, F-B02, F-C04: SIGKILL at the point, and another worker takes over once the lease has run out.
+/// R-A01, R-A04, R-E01, R-E02, R-E19, F-B01, F-B02, F-C04: SIGKILL at the point, and another worker takes over once the lease has run out.
 mod killed {
     use super::*;
 

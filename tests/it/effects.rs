@@ -22,7 +22,7 @@ fn named(url: &str, name: &str) -> Value {
     json!({ "method": "POST", "url": url, "json": { "n": 1 }, "identity": { "named": name } })
 }
 
-/// R-A02, R-D24.
+/// R-D40, R-A02, R-D24.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_charge_is_made_once_and_recorded() {
     let world = World::keyed().await;
@@ -314,7 +314,7 @@ async fn a_whole_answer_is_had_again_where_that_is_safe_and_its_status_is_kept_w
     }
 }
 
-/// F-E17.
+/// R-D42, F-E17.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endless_answer_is_cut_at_the_cap_and_the_effect_is_done() {
     let world = World::keyed().await;

@@ -51,7 +51,7 @@ rows! {
     delete_by_id
     /// R-D01, R-D09.
     put_document
-    /// R-D01, R-D10.
+    /// R-D01, R-D10, R-D35.
     business_rejection
     /// R-D01, R-D11.
     read_only
@@ -61,7 +61,7 @@ rows! {
     append_to_file
 }
 
-/// R-D01: no row without an example, no example without a row, and none of them without a test.
+/// R-D01, R-E20: no row without an example, no example without a row, and none of them without a test.
 #[test]
 fn every_row_of_the_table_has_an_example_and_a_test() {
     let rows: Vec<&str> = table::rows().iter().map(|row| row.name).collect();

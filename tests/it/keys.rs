@@ -170,6 +170,7 @@ proptest! {
     }
 
     /// What is handed to one reader never equals what is handed to another.
+    /// R-D41.
     #[test]
     fn kinds_of_keys_never_meet(tenant in field(), run in run_id(), name in name()) {
         let run_key = key::run_key(&tenant, run);

@@ -26,7 +26,7 @@ fn any(world: &World) -> Value {
     json!({ "calls": [{ "method": "POST", "url": world.charges(), "json": { "n": 1 } }], "then": ["fail", "return"] })
 }
 
-/// F-C12. The next attempt of the run that was told comes no sooner.
+/// R-D33, F-C13. The next attempt of the run that was told comes no sooner.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_attempt_waits_for_as_long_as_the_provider_asks() {
     let world = World::keyed().await;
@@ -43,7 +43,7 @@ async fn the_next_attempt_waits_for_as_long_as_the_provider_asks() {
     }
 }
 
-/// F-C12. A pause that would outlast the setting is cut to it.
+/// F-C13. A pause that would outlast the setting is cut to it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_is_cut_to_the_hosts_longest() {
     let mut config = config();

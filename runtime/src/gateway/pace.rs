@@ -108,7 +108,7 @@ fn deferred(wait_ms: u64) -> Error {
 mod tests {
     use super::*;
 
-    /// F-C12.
+    /// F-C13.
     #[test]
     fn retry_after_is_read_as_the_standard_allows() {
         let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -73,6 +73,7 @@ struct Shared {
     /// Connections from before the last of these moments are dead, and nobody has been told.
     silenced: watch::Sender<u64>,
     lose: Mutex<Lose>,
+    deaf: AtomicBool,
     counts: Counts,
 }
 
@@ -95,6 +96,7 @@ impl Proxy {
             cuts: watch::Sender::new(0),
             silenced: watch::Sender::new(0),
             lose: Mutex::new(Lose { next: 0, of_hundred: 0, dice: StdRng::seed_from_u64(seed) }),
+            deaf: AtomicBool::new(false),
             counts: Counts::default(),
         });
         let accepting = tokio::spawn(accept(listener, shared.clone()));
@@ -127,6 +129,11 @@ impl Proxy {
     /// Nothing moves any more on the connections that are open, and neither side is told. New ones are as they should be.
     pub fn silence(&self) {
         self.shared.silenced.send_modify(|times| *times += 1);
+    }
+
+    /// New connections are told of no notification, as behind a pooler that shares connections between transactions.
+    pub fn deafen(&self) {
+        self.shared.deaf.store(true, Ordering::SeqCst);
     }
 
     /// Loses the answers to the next requests: each is carried out, and then its connection is reset.
@@ -281,7 +288,35 @@ impl Passage<'_> {
         }
     }
 
+    /// All whole messages but notifications.
+    async fn down_but_notifications(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> bool {
+        let (mut frames, mut held) = (Frames::of_server(), Vec::new());
+        let mut bytes = vec![0; CHUNK];
+        loop {
+            let Ok(read @ 1..) = from.read(&mut bytes).await else { return false };
+            let before = held.len();
+            held.extend_from_slice(&bytes[..read]);
+            let mut begin = 0;
+            let mut passing = Vec::new();
+            for frame in frames.read(&bytes[..read]) {
+                let end = before + frame.end;
+                if frame.kind != b'A' {
+                    passing.extend_from_slice(&held[begin..end]);
+                }
+                begin = end;
+            }
+            held.drain(..begin);
+            self.shared.admit(self.born).await;
+            if to.write_all(&passing).await.is_err() {
+                return false;
+            }
+        }
+    }
+
     async fn down(&self, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> bool {
+        if self.shared.deaf.load(Ordering::SeqCst) {
+            return self.down_but_notifications(from, to).await;
+        }
         let mut frames = Frames::of_server();
         // The first "ready" ends the greeting: that of request n is number n + 1.
         let mut ready = 0;

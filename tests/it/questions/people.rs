@@ -144,7 +144,7 @@ async fn the_question_of_an_ended_run_stays_open_and_can_be_settled() {
     );
 }
 
-/// With the setting, what is recorded is sealed with the tenant's key, and comes out whole.
+/// R-D43. With the setting, what is recorded is sealed with the tenant's key, and comes out whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn sealed_answers_are_unreadable_in_the_database_and_replayed_whole() {
     let mut sealing = config();

@@ -45,7 +45,7 @@ async fn prints_up_to_the_cap_are_kept_whole() {
     assert!(logs(&world, none).await.is_empty());
 }
 
-/// F-B15.
+/// R-D39, F-B15.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_is_too_large_ends_the_run_at_once() {
     let mut config = config();

@@ -11,8 +11,9 @@ pub const STORE: &str = "runtime/src/store/";
 const OPENING: &str = "runtime/src/store/mod.rs";
 
 /// File and function.
-pub const CROSSING: [(&str, &str); 10] = [
+pub const CROSSING: [(&str, &str); 11] = [
     ("duty", "end"),
+    ("duty", "escape_left"),
     ("duty", "expire"),
     ("duty", "promote"),
     ("duty", "rescue"),

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::world_with;
 use crate::harness::World;
 
-/// F-B17.
+/// R-D32, F-B17.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_gets_exactly_its_attempts_however_much_of_it_succeeds() {
     let world = World::keyed().await;
@@ -32,6 +32,7 @@ async fn fail(world: &World, code: &str, kind: &str, retry_after_ms: Option<u64>
     run
 }
 
+/// R-D34, R-E22.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permanent_failure_ends_the_run_at_once() {
     let world = World::keyed().await;
@@ -43,6 +44,7 @@ async fn a_permanent_failure_ends_the_run_at_once() {
     assert_eq!(world.outcomes(run).await, ["failed"; 5]);
 }
 
+/// R-D36.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_that_is_not_retryable_ends_the_run_at_once() {
     let world = World::keyed().await;
@@ -97,7 +99,7 @@ async fn the_pause_between_attempts_is_the_policys() {
     assert_eq!(world.run(run).await.due_at.unwrap() - second, TimeDelta::seconds(90));
 }
 
-/// F-C10.
+/// R-D33, F-C10.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attempt_that_timed_out_is_gone_before_the_next_begins() {
     // Nothing but the attempt's own limit ends the send.

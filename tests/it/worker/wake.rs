@@ -7,7 +7,8 @@ use serde_json::json;
 use sqlx::Row;
 
 use super::{Working, until, until_ended, world_with};
-use crate::harness::World;
+use crate::harness::proxy::{Proxy, Target};
+use crate::harness::{World, config, seed};
 
 const LISTENERS: &str =
     "select pid from pg_stat_activity where datname = current_database() and query ilike 'listen%deedbox_due%'";
@@ -97,5 +98,28 @@ async fn without_wake_ups_the_poll_finds_the_run() {
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
         until("the worker listens again", async || listeners(&world).await.len() == 1).await;
     }
+    working.end().await;
+}
+
+/// F-I07. Behind a pooler that shares connections between transactions nobody hears anything; the node finds that out by
+/// itself, and starts are served within a poll.
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_a_pooler_that_tells_nothing_starts_are_served_within_a_poll() {
+    let world = World::keyed().await;
+    world.deploy("noop", "stripe", json!({})).await;
+    let proxy = Proxy::start(Target::of_url(&world.database.url), seed()).await;
+    proxy.deafen();
+    let database = crate::harness::Database { url: proxy.url("deedbox", world.database.name()) };
+    let mut config = config();
+    config.worker.poll_ms = 400;
+    let node = crate::harness::node(&database, "behind the pooler", config, deedbox::probe::none());
+    let working = Working::begin(&node);
+    for n in 0..20 {
+        let run = world.start("noop", json!(n)).await;
+        let began = Instant::now();
+        until_ended(&world, run).await;
+        assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    }
+    assert!(!node.gateway().wakes().hears());
     working.end().await;
 }

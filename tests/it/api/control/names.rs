@@ -125,7 +125,7 @@ async fn a_name_is_one_activitys_and_one_tenants() {
     taken_by(&start(&other, "noop", &named("order-1", None)).await, "run_already_active", &theirs);
 }
 
-/// R-B06: with the signal's own key, whoever asks twice is heard once.
+/// R-B06, R-E23: with the signal's own key, whoever asks twice is heard once.
 #[tokio::test(flavor = "multi_thread")]
 async fn attaching_delivers_the_signal_to_the_run_that_is_there() {
     let api = Api::idle().await;
