@@ -9,7 +9,7 @@ use deedbox::store::{self, Store, control};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::harness::{World, lease};
+use crate::harness::{World, lease, tell};
 
 mod deadlines;
 mod duties;
@@ -95,6 +95,40 @@ async fn a_tenant_with_one_run_is_served_before_the_backlog_of_another() {
     let lone = queue(store, BETA, 1).await;
     let next = lease(store, "w", 1, 60_000).await;
     assert_eq!(ids(&next), lone, "the next free place is its own");
+}
+
+/// F-K05. The same with a worker at work: how long the lone run waits, and that the backlog goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lone_run_waits_for_a_place_and_not_for_a_backlog() {
+    let world = two_tenants().await;
+    fill(&world, ACME, 10_000).await;
+    let working = worker_of(&world.node);
+    let mut waits = Vec::new();
+    for _ in 0..10 {
+        let lone = queue(world.node.store(), BETA, 1).await[0];
+        let give_up = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let run = loop {
+            let run = store::run::find(world.node.store(), BETA, lone).await.unwrap().unwrap();
+            if run.ended_at.is_some() {
+                break run;
+            }
+            assert!(std::time::Instant::now() < give_up, "it is not served");
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        };
+        waits.push((run.started_at.unwrap() - run.created_at).num_milliseconds());
+    }
+    working.cancel();
+    let backlog: i64 = sqlx::query_scalar("select count(*) from runs where tenant = 'acme' and ended_at is null")
+        .fetch_one(&mut world.database.connect().await)
+        .await
+        .unwrap();
+    waits.sort();
+    tell(&format!(
+        "fairness: a lone run beside {backlog} of another tenant waited {} ms, at most {} ms",
+        waits[5], waits[9]
+    ));
+    assert!(backlog > 5_000, "there was a backlog all the time");
+    assert!(waits[9] < 5_000, "{waits:?}");
 }
 
 /// Places go to whoever has the fewest runs under way, so that two with a backlog have half each, whoever came first.
