@@ -75,6 +75,7 @@ async fn a_cut_ends_what_is_open_and_a_refusal_what_is_new() {
     PgConnection::connect(&spoilt.proxy.url(user(), &spoilt.name)).await.unwrap_err();
     keep(&mut connection, 1).await.unwrap();
     spoilt.proxy.cut();
+    until("the connection is cut", async || spoilt.proxy.counts().cut.load(Ordering::SeqCst) == 1).await;
     keep(&mut connection, 2).await.unwrap_err();
     spoilt.proxy.set(Way::Pass);
     keep(&mut spoilt.connect().await, 3).await.unwrap();
