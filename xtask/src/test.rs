@@ -16,6 +16,10 @@ pub const COMPONENTS: &str = "DEEDBOX_COMPONENTS";
 /// The variable that tells tests where the program of the NATS server is.
 const NATS_SERVER: &str = "DEEDBOX_NATS_SERVER";
 
+/// Tests at once. They wait for processes, time and the disk more than they compute, so there are more than the two cores of
+/// a small machine.
+const TEST_THREADS: &str = "4";
+
 #[derive(Args)]
 pub struct Options {
     /// Run the long suite as well: wider searches of the model, and every cell of the crash matrix with real processes.
@@ -47,7 +51,7 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
     stages.run("build", || cargo(&["build", "--workspace", "--bins", "--tests"]))?;
     stages.run("test", || {
         let mut tests = settings.cargo();
-        tests.args(["test", "--workspace", "--"]).args(&options.filters);
+        tests.args(["test", "--workspace", "--", "--test-threads", TEST_THREADS]).args(&options.filters);
         tests.env(COMPONENTS, &components).env(NATS_SERVER, &nats);
         if options.long {
             tests.env("DEEDBOX_LONG", "1");
