@@ -36,6 +36,8 @@ pub struct Looking {
     after: Lane,
     /// Lease statements whose answers never came, and until when the database may still be at them.
     unanswered: Vec<(Uuid, Instant)>,
+    /// Runs leased since the last look that began with the first lane.
+    round: usize,
     /// Wake-ups in a row that brought nothing.
     misses: u32,
     /// A limit kept runs back: the end of an attempt makes room.
@@ -50,7 +52,7 @@ enum After {
 
 impl Looking {
     pub fn new(worker: Arc<Worker>) -> Self {
-        Self { worker, after: Lane::default(), unanswered: Vec::new(), misses: 0, held_back: Arc::default() }
+        Self { worker, after: Lane::default(), unanswered: Vec::new(), round: 0, misses: 0, held_back: Arc::default() }
     }
 
     /// Looks at the shutdown only between statements: a lease that commits after nobody waits for it any more would be lost.
@@ -88,9 +90,9 @@ impl Looking {
         };
         let Seen { held, next, held_back, contended } = seen;
         let (leased, whole_round) = (held.len(), next == Lane::default());
-        // A look that began behind other lanes has not seen those.
         let began_first = self.after == Lane::default();
         self.after = next;
+        self.round += leased;
         self.held_back.store(held_back, Ordering::Relaxed);
         self.misses = if leased == 0 && woken { (self.misses + 1).min(10) } else { 0 };
         for (held, place) in held.into_iter().zip(places) {
@@ -103,8 +105,13 @@ impl Looking {
                 }
             });
         }
+        if !whole_round {
+            return After::LookAgain;
+        }
+        // A round of many looks that brought something may bring more; one that brought nothing must not go on for ever.
+        let fruitful = std::mem::take(&mut self.round) > 0 && !began_first;
         match contended {
-            _ if leased == wanted || !whole_round || !began_first => After::LookAgain,
+            _ if leased == wanted || fruitful => After::LookAgain,
             true => After::Wait(ms(rand::random_range(CONTENDED_MS))),
             false => After::Wait(ms(self.worker.config.poll_ms)),
         }

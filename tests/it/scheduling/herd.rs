@@ -55,3 +55,41 @@ async fn a_crowd_of_idle_workers_does_not_ask_for_every_run() {
     assert!(median < Duration::from_millis(1_000), "{median:?}");
     assert!(asked < (WORKERS * RUNS / 2) as i64, "{asked} looks for {RUNS} runs by {WORKERS} workers");
 }
+
+/// More lanes than one look compares, and none of them may begin: the worker goes round once in a poll, and not for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_finds_every_lane_paused_rests() {
+    let mut config = crate::harness::config();
+    config.worker.poll_ms = 500;
+    let world = World::with(deedbox_books::Options { keyless: false, convention: None }, config).await;
+    world.deploy("noop", "stripe", json!({})).await;
+    for number in 0..80 {
+        tenant(&world, &format!("t{number:03}")).await;
+    }
+    let fill = "insert into runs (tenant, run_id, activity, version, state, input, retry, max_attempts, rank)
+                select tenant, gen_random_uuid(), 'noop', 1, 'queued', 'null', '{}', 3, deedbox_now()
+                from tenants where tenant like 't%'";
+    world.database.execute("update tenants set paused_at = deedbox_now()").await;
+    world.database.execute(fill).await;
+    let before = looks(&world).await;
+    let working = worker_of(&world.node);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    working.cancel();
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let asked = looks(&world).await - before;
+    // Two looks in a round, a round in a poll, and the rescuer as often.
+    assert!((2..60).contains(&asked), "{asked} looks in three seconds");
+    world.database.execute("update tenants set paused_at = null").await;
+    let working = worker_of(&world.node);
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while sqlx::query_scalar::<_, i64>("select count(*) from runs where ended_at is null")
+        .fetch_one(&mut world.database.connect().await)
+        .await
+        .unwrap()
+        > 0
+    {
+        assert!(Instant::now() < give_up, "every lane is served");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    working.cancel();
+}
