@@ -170,13 +170,15 @@ create table signal_reads (
 );
 
 -- How fast a tenant may send to a provider's account. `next_at` is when the next send is due at an even pace;
--- `blocked_until` is what the provider asked for with Retry-After. `meter` is the provider's profile, or, for hosts that
+-- `deferred_until` is when the last of the runs that were sent away comes back, `blocked_until` is what the provider asked for
+-- with Retry-After. `meter` is the provider's profile, or, for hosts that
 -- nobody described, the origin.
 create table rates (
   tenant text not null,
   meter text not null,
   account text not null,
   next_at timestamptz not null default '-infinity',
+  deferred_until timestamptz not null default '-infinity',
   blocked_until timestamptz not null default '-infinity',
   constraint rates_pkey primary key (tenant, meter, account),
   constraint rates_tenant foreign key (tenant) references tenants on delete cascade

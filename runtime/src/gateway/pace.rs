@@ -14,6 +14,9 @@ use crate::config::ms;
 use crate::policy::Origin;
 use crate::store::rate::{self, Admitted, Pace};
 
+/// The longest time over which runs come back after a pause.
+const MAX_SPREAD_MS: u64 = 30_000;
+
 /// What a provider's pace is counted by.
 #[derive(Clone, Debug)]
 pub struct Meter {
@@ -41,7 +44,7 @@ pub async fn admit(attempt: &Arc<Attempt>, meter: &Meter, account: &str) -> Resu
     let patience = gateway.config.pace_wait_ms;
     match rate::admit(&gateway.store, attempt.tenant(), &meter.name, account, pace, patience).await? {
         Admitted::After { ms } => sleep(attempt, ms).await,
-        Admitted::TooEarly { ms } => Err(deferred(ms)),
+        Admitted::TooEarly { ms: wait } => Err(Stop::Deferred { after: ms(wait) }.into()),
     }
 }
 
@@ -100,7 +103,7 @@ async fn sleep(attempt: &Arc<Attempt>, wait_ms: u64) -> Result<(), Error> {
 
 /// Runs that wait for the same pause do not all come back in the same moment.
 fn deferred(wait_ms: u64) -> Error {
-    let spread = (wait_ms / 10).clamp(1, 1_000);
+    let spread = (wait_ms / 10).clamp(1, MAX_SPREAD_MS);
     Stop::Deferred { after: ms(wait_ms.saturating_add(rand::random_range(0..=spread))) }.into()
 }
 

@@ -111,9 +111,8 @@ pub async fn retry(
         let row = sqlx::query!(
             r#"update runs
                set state = 'queued', spent = 0, failure = null, ended_at = null, started_at = null, start_by = null,
-                   cancel_requested_at = null, cancel_reason = null,
-                   rank = case when paused_at is null then deedbox_rank(deedbox_now(), priority) end,
-                   due_at = case when paused_at is not null then deedbox_now() end,
+                   cancel_requested_at = null, cancel_reason = null, paused_at = null, due_at = null,
+                   rank = deedbox_rank(deedbox_now(), priority),
                    close_by = deedbox_now() + $3 * interval '1 millisecond',
                    deadline_at = deedbox_now() + $3 * interval '1 millisecond'
                where tenant = $1 and run_id = $2 and state = 'failed'

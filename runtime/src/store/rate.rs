@@ -17,7 +17,7 @@ pub struct Pace {
 pub enum Admitted {
     /// After this time; its place is taken.
     After { ms: u64 },
-    /// Not within the time that was allowed; no place is taken.
+    /// Not within the time that was allowed: come back after this one, behind the others that were sent away.
     TooEarly { ms: u64 },
 }
 
@@ -55,14 +55,18 @@ pub async fn admit(
     if let Some(ms) = bounded(taken.fetch_optional(&store.pool)).await? {
         return Ok(Admitted::After { ms: ms.unsigned_abs() });
     }
+    // Those that are sent away come back one after another, at the same pace: together they would be sent away again.
     let wait = sqlx::query_scalar!(
-        r#"select greatest(1, extract(epoch from greatest(next_at - $4::float8 * interval '1 millisecond', blocked_until)
-                    - deedbox_now()) * 1000)::bigint as "ms!"
-           from rates where tenant = $1 and meter = $2 and account = $3"#,
+        r#"update rates
+           set deferred_until = greatest(deferred_until, next_at - $4::float8 * interval '1 millisecond', blocked_until)
+                                + $5 * interval '1 millisecond'
+           where tenant = $1 and meter = $2 and account = $3
+           returning greatest(1, extract(epoch from deferred_until - deedbox_now()) * 1000)::bigint as "ms!""#,
         tenant,
         meter,
         account,
-        ahead_ms
+        ahead_ms,
+        step_ms
     );
     let ms = bounded(wait.fetch_optional(&store.pool)).await?.unwrap_or(1);
     Ok(Admitted::TooEarly { ms: ms.unsigned_abs() })
