@@ -81,6 +81,7 @@ async fn claim_and_settle(store: &Store, lease: &store::lease::Lease, number: u6
         status: Some(201),
         answer: Some(answer),
         body_digest: None,
+        leave: false,
     };
     assert!(store::effect::settle(store, &settlement).await.unwrap());
 }

@@ -22,6 +22,9 @@ const ECHO_WITHIN: Duration = Duration::from_secs(5);
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
+/// Wishes that are kept until somebody asks for them.
+const MAX_WISHED: usize = 10_000;
+
 #[derive(Debug, Default)]
 pub struct Wakes {
     /// Runs may have become ready.
@@ -106,7 +109,12 @@ impl Wakes {
             Heard::Ended(payload) => run(payload).into_iter().for_each(|run| self.ended.ring(run)),
             Heard::Signal(payload) => run(payload).into_iter().for_each(|run| self.signals.ring(run)),
             Heard::Wish(payload) => {
-                locked(&self.wished).extend(run(payload));
+                let mut wished = locked(&self.wished);
+                // Where nobody works, nobody takes them. Renewals tell the same.
+                if wished.len() >= MAX_WISHED {
+                    wished.clear();
+                }
+                wished.extend(run(payload));
                 self.wish.notify_one();
             }
             Heard::Echo(_) => {}

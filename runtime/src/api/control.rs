@@ -116,6 +116,9 @@ pub async fn retry(State(api): State<Api>, caller: Caller, Path(run): Path<Strin
     let close = policy.timeouts.schedule_to_close.map(|span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX));
     let by = format!("token {}", caller.token_id);
     match control::retry(&api.store, &caller.tenant, run_id, &by, close).await? {
+        Changed::Refused { state } if state == "failed" => {
+            Err(Problem::run_state(&state, "another run of its run_name has not ended"))
+        }
         Changed::Refused { state } => Err(Problem::run_state(&state, "only a failed run can be begun again")),
         changed => answer(&api, &caller, &run, changed).await,
     }

@@ -19,7 +19,6 @@ pub fn of(headers: &HeaderMap) -> Result<Option<String>> {
 
 /// A key in its bare form. A quoted structured-field string (RFC 8941) is the key inside it.
 pub fn check(field: &str, text: &str) -> Result<String> {
-    let text = text.trim();
     let bare = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
     let known = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'~' | b'-');
     if (22..=128).contains(&bare.len()) && bare.bytes().all(known) {

@@ -64,6 +64,7 @@ pub async fn show(
 pub async fn list(State(api): State<Api>, caller: Caller, Query(query): Query<List>) -> Result<Json<Page<Summary>>> {
     check_state(query.state.as_deref(), &STATES)?;
     query.activity.as_deref().map_or(Ok(()), |activity| name::check("activity", activity))?;
+    query.run_name.as_deref().map_or(Ok(()), |run_name| no_control("run_name", run_name))?;
     let limit = page::limit(query.limit, &api.config.api)?;
     let filter = run::Filter {
         activity: query.activity,
@@ -110,11 +111,20 @@ pub fn check_state(state: Option<&str>, states: &[&str]) -> Result<()> {
     Err(Problem::validation(format!("state: must be one of {}", states.join(", "))))
 }
 
+/// What no text of a run can hold is not looked for.
+fn no_control(field: &str, text: &str) -> Result<()> {
+    match text.chars().any(char::is_control) {
+        true => Err(Problem::validation(format!("{field}: must not have control characters"))),
+        false => Ok(()),
+    }
+}
+
 /// A label as lists are filtered by it: `NAME:VALUE`.
 pub fn label(text: &str) -> Result<(String, String)> {
     let (name, value) =
         text.split_once(':').ok_or_else(|| Problem::validation("label: must be a label's NAME:VALUE"))?;
     name::check("label", name)?;
+    no_control("label", value)?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

@@ -155,6 +155,9 @@ fn resolving(
         source: "supplied".to_owned(),
         sealed_with: None,
     });
+    if !named.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Problem::validation("resolves: must be an effect's id or its wire key"));
+    }
     let named = name::hash(&named).map_or(Named::WireKey(named), Named::Id);
     let (gateway, tenant) = (api.gateway.clone(), caller.tenant.clone());
     Ok(Some(Resolving {

@@ -23,6 +23,7 @@ use super::slots::{Ambiguous, End, Slots};
 use super::turns::{Turn, Turns};
 use super::upload::{Upload, Written};
 use super::{Gateway, answer, egress, flow, lookup, request, reserved, slots};
+use crate::config::ms;
 use crate::effect::OnUnknown;
 use crate::key::{self, EffectId, InvalidName, Key};
 use crate::policy::Policy;
@@ -320,6 +321,28 @@ impl Attempt {
 
     pub(super) fn caller(&self) -> Caller<'_> {
         Caller { gateway: &self.gateway, tenant: self.tenant(), policy: &self.policy }
+    }
+
+    /// Its run's owner wants the attempt to rest.
+    pub fn is_paused(&self) -> bool {
+        self.lease.ending() == Some(Ending::Paused)
+    }
+
+    /// Waits until no send is under way, at most until the deadline and for as long as a send may take.
+    pub async fn let_sends_end(&self, deadline: tokio::time::Instant) {
+        self.tasks.close();
+        let longest = tokio::time::Instant::now() + ms(self.gateway.config.max_send_ms);
+        let lost = async {
+            match self.lease.ending() {
+                Some(_) => std::future::pending().await,
+                None => self.stopped().await,
+            }
+        };
+        tokio::select! {
+            () = self.tasks.wait() => {}
+            () = tokio::time::sleep_until(deadline.min(longest)) => {}
+            () = lost => {}
+        }
     }
 
     /// Ends all sends that are still under way and waits until each is settled or marked unknown.

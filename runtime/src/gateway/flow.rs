@@ -200,10 +200,13 @@ impl Flow<'_> {
             Err(error) => (Carried::nothing(), Some(error)),
         };
         gateway.probe.reach(Point::AfterResponse).await;
-        let verdict = self.verdict(&held, carried.proves_nothing);
+        let unsent = failed.is_some();
+        let verdict = self.verdict(&held, carried.proves_nothing, unsent);
         let carried = self.whole_or_again(carried, &held, verdict);
         let (state, after) = effect::settle(carried.learned, held.earlier_unknown, verdict);
-        let settling = Settling { attempt: self.attempt, effect_id: self.effect_id, holder: held.known.holder, state };
+        let leave = unsent && held.known.send_again;
+        let holder = held.known.holder;
+        let settling = Settling { attempt: self.attempt, effect_id: self.effect_id, holder, state, leave };
         let settled = settling.settle(&carried).await;
         gateway.probe.reach(Point::AfterSettle).await;
         if !settled? {
@@ -243,10 +246,11 @@ impl Flow<'_> {
     }
 
     /// What is to be done if the outcome of the send that just ended is unknown.
-    fn verdict(&self, held: &Held, proves_nothing: bool) -> Verdict {
+    fn verdict(&self, held: &Held, proves_nothing: bool, unsent: bool) -> Verdict {
         let key_remembered = self.key_remembered(held);
-        // A person's leave was for the send that just ended.
-        let rules = Rules { send_again: false, ..rules(&held.known, key_remembered) };
+        // A person's leave was for the send that just ended, if it went out.
+        let rules = rules(&held.known, key_remembered);
+        let rules = Rules { send_again: rules.send_again && unsent, ..rules };
         let resend = if proves_nothing { Resend::Unsafe } else { rules.resend };
         effect::verdict(&Rules { resend, ..rules })
     }

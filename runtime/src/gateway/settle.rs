@@ -29,6 +29,7 @@ pub async fn escape(attempt: &Attempt, effect_id: EffectId, holder: Holder) -> R
         status: None,
         answer: None,
         body_digest: None,
+        leave: false,
     };
     ledger::settle(&attempt.gateway.store, &settlement).await?;
     Ok(())
@@ -40,6 +41,8 @@ pub struct Settling<'a> {
     pub effect_id: EffectId,
     pub holder: Holder,
     pub state: State,
+    /// A person's leave for one more send stands: nothing was sent.
+    pub leave: bool,
 }
 
 impl Settling<'_> {
@@ -75,6 +78,7 @@ impl Settling<'_> {
             status,
             answer: (self.state == State::Completed).then(|| self.answer(carried)).flatten(),
             body_digest: carried.body_digest,
+            leave: self.leave,
         }
     }
 

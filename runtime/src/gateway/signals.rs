@@ -45,10 +45,15 @@ impl Attempt {
             Ok(ask) => ask,
             Err(refused) => return Ok(Err(refused)),
         };
-        match signal::ask(&self.gateway.store, &ask).await? {
-            Answer::Signal { sequence, payload } => Ok(Ok(Some(signal(name, sequence, payload)))),
-            Answer::Nothing | Answer::Open { .. } => Ok(Ok(None)),
-            Answer::LeaseOver => Err(Stop::LeaseOver),
+        loop {
+            match signal::ask(&self.gateway.store, &ask).await? {
+                Answer::Signal { sequence, payload } => return Ok(Ok(Some(signal(name, sequence, payload)))),
+                Answer::Nothing => return Ok(Ok(None)),
+                Answer::LeaseOver => return Err(Stop::LeaseOver),
+                // A signal was just being delivered; the next look sees it.
+                Answer::Open { .. } if self.is_stopping() => return Err(Stop::LeaseOver),
+                Answer::Open { .. } => {}
+            }
         }
     }
 

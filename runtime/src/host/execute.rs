@@ -71,7 +71,6 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
     };
     // Closing stops the attempt as well, so this is asked before.
     let stopped = attempt.is_stopping();
-    attempt.close().await;
     let guest = store.data();
     let (stdout, stderr) = (guest.stdout.take(), guest.stderr.take());
     let outcome = match result {
@@ -84,7 +83,21 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
         Outcome::Failed(_) | Outcome::Ended { .. } if stopped => Outcome::Stopped,
         outcome => outcome,
     };
+    if goes_on(&outcome, &attempt) {
+        attempt.let_sends_end(deadline).await;
+    }
+    attempt.close().await;
+    let guest = store.data();
     Ended { outcome, stdout, stderr, peak_memory_bytes: guest.limiter.peak as u64 }
+}
+
+/// True when the run only rests: what other calls of the attempt have under way must not become an open question by that.
+fn goes_on(outcome: &Outcome, attempt: &Attempt) -> bool {
+    match outcome {
+        Outcome::Suspended(_) | Outcome::AwaitsSignal { .. } | Outcome::Deferred(_) => true,
+        Outcome::Stopped => attempt.is_paused(),
+        _ => false,
+    }
 }
 
 fn timed_out(timeout: &str) -> Outcome {

@@ -116,6 +116,10 @@ pub async fn retry(
                    close_by = deedbox_now() + $3 * interval '1 millisecond',
                    deadline_at = deedbox_now() + $3 * interval '1 millisecond'
                where tenant = $1 and run_id = $2 and state = 'failed'
+                 and not exists (
+                   select from runs o
+                   where o.tenant = $1 and o.run_name = runs.run_name and o.activity = runs.activity
+                     and o.run_id <> $2 and o.ended_at is null)
                returning pg_notify('deedbox_due', '')::text as told"#,
             tenant,
             run_id,

@@ -343,6 +343,8 @@ pub struct Settlement {
     pub answer: Option<Answer>,
     /// Of a body that was streamed and went out whole.
     pub body_digest: Option<[u8; 32]>,
+    /// A person's leave for one more send stands: nothing was sent.
+    pub leave: bool,
 }
 
 /// Settles an effect as long as the same send still holds it, even after its lease is over; what the send learned is
@@ -353,7 +355,7 @@ pub async fn settle(store: &Store, settlement: &Settlement) -> Result<bool> {
         r#"with settled as (
              update effects
              set state = $6, status = $9, headers = $10, body = $11, source = $12,
-                 sealed_with = $13, body_digest = coalesce($14, body_digest),
+                 sealed_with = $13, body_digest = coalesce($14, body_digest), send_again = send_again or $15,
                  doubled = doubled or (resend = 'unsafe' and holder_send > 1 and $9 < 400 and exists (
                    select from sends s where s.tenant = $1 and s.effect_id = $2 and s.send <> $5
                      and s.result = 'answered' and s.status < 400)),
@@ -378,7 +380,8 @@ pub async fn settle(store: &Store, settlement: &Settlement) -> Result<bool> {
         answer.and_then(|a| a.body.as_deref()),
         answer.map(|a| a.source.as_str()),
         answer.and_then(|a| a.sealed_with.as_deref()),
-        settlement.body_digest.as_ref().map(|digest| &digest[..])
+        settlement.body_digest.as_ref().map(|digest| &digest[..]),
+        settlement.leave
     );
     Ok(bounded(settled.fetch_one(&store.pool)).await? == 1)
 }

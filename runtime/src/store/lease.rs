@@ -231,7 +231,7 @@ pub async fn renew(store: &Store, leases: &[Lease], ttl_ms: u64) -> Result<Vec<R
         &tokens,
         big(ttl_ms) as f64
     );
-    let renewed = rows.fetch_all(&store.pool).await?.into_iter().map(|row| Renewed {
+    let renewed = bounded(rows.fetch_all(&store.pool)).await?.into_iter().map(|row| Renewed {
         lease: Lease { tenant: row.tenant, run_id: row.run_id, token: row.token },
         wish: if row.cancel { Some(Wish::Cancel) } else { row.pause.then_some(Wish::Pause) },
     });

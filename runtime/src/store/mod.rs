@@ -191,7 +191,7 @@ impl Store {
     pub async fn ping(&self) -> Result<()> {
         let read_only =
             sqlx::query_scalar!(r#"select current_setting('transaction_read_only') = 'on' as "read_only!""#);
-        if read_only.fetch_one(&self.pool).await? { Err(Error::ReadOnly) } else { Ok(()) }
+        if bounded(read_only.fetch_one(&self.pool)).await? { Err(Error::ReadOnly) } else { Ok(()) }
     }
 
     /// Begins a transaction. A caller that is dropped meanwhile does not break this off: the connection would go back to the

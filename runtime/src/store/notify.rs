@@ -2,7 +2,7 @@
 
 use sqlx::postgres::PgListener;
 
-use super::{Error, Result, Store};
+use super::{Error, Result, Store, bounded};
 
 /// What one connection hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,7 @@ impl Listener {
 
 /// Says a word to all who listen: one who does not hear it is deaf, as behind a pooler that shares connections.
 pub async fn echo(store: &Store, word: &str) -> Result<()> {
-    sqlx::query!("select pg_notify('deedbox_echo', $1)", word).fetch_one(&store.pool).await?;
+    let said = sqlx::query!("select pg_notify('deedbox_echo', $1)", word);
+    bounded(said.fetch_one(&store.pool)).await?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Retention: ended runs and what hangs on them are swept in batches once their time is over. Never a row that a live run,
 //! an open question or a provider's memory of a key needs. A business effect keeps what it is and how it ended.
 
-use super::{Result, Store};
+use super::{Result, Store, bounded};
 
 /// Sweeps up to `limit` runs of any tenant that ended `days` ago or earlier, oldest first, with their attempts, logs,
 /// checkpoints and effects; gives their number.
@@ -43,5 +43,5 @@ pub async fn sweep(store: &Store, days: u32, limit: i64) -> Result<u64> {
         f64::from(days),
         limit
     );
-    Ok(u64::try_from(swept.fetch_one(&store.pool).await?).unwrap_or(0))
+    Ok(u64::try_from(bounded(swept.fetch_one(&store.pool)).await?).unwrap_or(0))
 }

@@ -266,14 +266,17 @@ pub enum Answer {
 }
 
 /// Gives what was recorded; else the oldest unread signal of that name that came in time, and records it; else, for a poll or
-/// when the time is over, records that there was none. One outcome at the edge: a signal counts by when it was received,
+/// when the time is over, records that there was none; but not while a signal is there that this look did not see, because it
+/// was just being delivered. One outcome at the edge: a signal counts by when it was received,
 /// not by when somebody looks.
 pub async fn ask(store: &Store, ask: &Ask) -> Result<Answer> {
     let row = sqlx::query!(
         r#"with lease as (
-             select 1 from runs
+             select signals_received from runs
              where tenant = $1 and run_id = $2 and token = $3 and state = 'running' and due_at > deedbox_now()
              for share),
+           counted as (
+             select coalesce(max(sequence), 0) as seen from signals where tenant = $1 and run_id = $2),
            known as (
              select deadline_at, settled_at, sequence from signal_reads
              where tenant = $1 and run_id = $2 and kind = $4 and name = $5 and ordinal = $6),
@@ -295,7 +298,9 @@ pub async fn ask(store: &Store, ask: &Ask) -> Result<Answer> {
            noted as (
              insert into signal_reads (tenant, run_id, kind, name, ordinal, deadline_at, settled_at, sequence)
              select $1, $2, $4, $5, $6, until.at,
-                    case when exists (select from taken) or until.at <= deedbox_now() then deedbox_now() end,
+                    case when exists (select from taken)
+                           or until.at <= deedbox_now() and (select signals_received from lease) = (select seen from counted)
+                         then deedbox_now() end,
                     (select sequence from taken)
              from until
              where exists (select from lease) and not exists (select from known where settled_at is not null)
@@ -307,7 +312,7 @@ pub async fn ask(store: &Store, ask: &Ask) -> Result<Answer> {
                   s.sequence as "sequence?", s.payload as "payload?",
                   (select at from until) as until,
                   (select (extract(epoch from at - deedbox_now()) * 1000)::bigint from until) as left_ms,
-                  coalesce((select max(sequence) from signals where tenant = $1 and run_id = $2), 0) as "seen!"
+                  (select seen from counted) as "seen!"
            from (select 1) as one
            left join signals s on s.tenant = $1 and s.run_id = $2
              and s.sequence = coalesce((select sequence from known), (select sequence from taken))"#,

@@ -142,27 +142,37 @@ async fn take_name(
     )
     .fetch_one(&mut **tx)
     .await?;
-    if held == run.run_id {
-        return Ok(None);
-    }
+    // The runs themselves say what there is: one that has not ended goes before the newest, whatever the name stood for.
     let other = sqlx::query!(
-        r#"select ended_at is not null as "ended!" from runs where tenant = $1 and run_id = $2 for update"#,
+        r#"select run_id, ended_at is not null as "ended!" from runs
+           where tenant = $1 and run_name = $2 and activity = $3
+           order by ended_at is not null, created_at desc limit 1 for update"#,
         tenant,
-        held
+        named.run_name,
+        run.activity
     )
     .fetch_optional(&mut **tx)
     .await?;
-    match (named.reuse, other.map(|other| other.ended)) {
-        (Reuse::Reject, Some(ended)) => return Ok(Some(Started::Taken { run_id: held, ended })),
-        (Reuse::RejectAlive, Some(false)) => return Ok(Some(Started::Taken { run_id: held, ended: false })),
-        (Reuse::Attach, Some(false)) => {
-            let signal = match &run.signal {
-                Some(delivery) => Some(signal::deliver_in(tx, tenant, held, delivery, max_unread).await?),
-                None => None,
-            };
-            return Ok(Some(Started::Attached { run_id: held, signal }));
+    if let Some(other) = other {
+        let taken = Started::Taken { run_id: other.run_id, ended: other.ended };
+        match named.reuse {
+            Reuse::Reject => return Ok(Some(taken)),
+            Reuse::RejectAlive if !other.ended => return Ok(Some(taken)),
+            Reuse::Attach => {
+                let signal = match &run.signal {
+                    Some(delivery) => Some(signal::deliver_in(tx, tenant, other.run_id, delivery, max_unread).await?),
+                    None => None,
+                };
+                // A signal that the ended run knows has come before, and so has this start.
+                if !other.ended || signal == Some(Delivered::Duplicate) {
+                    return Ok(Some(Started::Attached { run_id: other.run_id, signal }));
+                }
+            }
+            _ => {}
         }
-        _ => {}
+    }
+    if held == run.run_id {
+        return Ok(None);
     }
     sqlx::query!(
         "update run_names set run_id = $4 where tenant = $1 and activity = $2 and run_name = $3",

@@ -19,7 +19,7 @@ use crate::registry;
 use crate::store::lease::{Finish, Leased, Next};
 use crate::store::{self, log::Log};
 
-/// How long after the lease's end a run is still tried to be given back.
+/// How long after the lease's end a draining worker still tries to give a run back.
 const GIVE_BACK_FOR: Duration = Duration::from_secs(60);
 
 /// The first pause before a record is tried again.
@@ -129,7 +129,7 @@ impl Worker {
             match store::lease::finish(&self.store, finish.clone()).await {
                 Ok(true) => return tracing::debug!(outcome = finish.outcome, "attempt ended"),
                 Ok(false) => return tracing::info!("the lease was over before the attempt could be recorded"),
-                Err(error) if !error.is_transient() || self.is_over(lease, GIVE_BACK_FOR) => {
+                Err(error) if !error.is_transient() || self.gives_up(lease) => {
                     return tracing::error!(error = %error, "the attempt could not be recorded");
                 }
                 Err(error) if self.is_over(lease, Duration::ZERO) && !finish.next.only_gives_back() => {
@@ -148,6 +148,11 @@ impl Worker {
 impl Worker {
     fn is_over(&self, lease: &Lease, longer: Duration) -> bool {
         self.gateway.clock().elapsed() >= lease.deadline() + longer
+    }
+
+    /// A worker that goes on tries for as long as the database is away; one that drains has to end.
+    fn gives_up(&self, lease: &Lease) -> bool {
+        self.leases.is_ending() && self.is_over(lease, GIVE_BACK_FOR)
     }
 }
 

@@ -49,6 +49,11 @@ impl Leases {
         held.all.values().for_each(|lease| lease.end(Ending::Drained));
     }
 
+    /// True once the worker drains.
+    pub fn is_ending(&self) -> bool {
+        self.lock().ending
+    }
+
     /// Makes ready for attempts, after an earlier drain.
     pub fn begin(&self) {
         self.lock().ending = false;

@@ -129,7 +129,10 @@ impl Worker {
         };
         if !in_time {
             self.leases.end_all();
-            attempts.wait().await;
+            tokio::select! {
+                () = attempts.wait() => {}
+                never = self.leases.renew_forever(&self.store, self.wakes()) => match never {},
+            }
         }
     }
 
