@@ -81,23 +81,39 @@ begin
     where tenant = of_tenant and state = 'running' and (of_activity is null or activity = of_activity)));
 end $$;
 
--- The lanes (the ready runs of one activity of one tenant) behind a place, in their order, each with what bounds it: how many
--- runs of the tenant are under way, and how many more may begin of the tenant and of the activity; null is no limit, -1 is
--- "not now". It steps from lane to lane, whatever the length of each.
-create function deedbox_lanes(after_tenant text, after_activity text, most integer)
+-- The next lanes (the ready runs of one activity of one tenant) to look at, each with what bounds it: how many runs of the
+-- tenant are under way, and how many more may begin of the tenant and of the activity; null is no limit, -1 is "not now". From
+-- the tenant where the last look ended, 16 tenants, and 16 lanes of each from where that tenant's last look ended, so that a
+-- tenant with a thousand activities takes no more room than another. It steps from lane to lane, whatever the length of each.
+create function deedbox_lanes(after_tenant text, seen_tenants text[], seen_activities text[])
   returns table (tenant text, activity text, open boolean, tenant_runs bigint, tenant_room integer, lane_room integer)
   language sql volatile
   as $$
-    with recursive lanes as (
-      (select r.tenant, r.activity from runs r
-       where r.rank is not null and (r.tenant, r.activity) > (after_tenant, after_activity)
+    with recursive ready as (
+      (select r.tenant from runs r where r.rank is not null and r.tenant > after_tenant
        order by r.tenant, r.activity limit 1)
       union all
-      select next.tenant, next.activity from lanes l cross join lateral (
-        select r.tenant, r.activity from runs r
-        where r.rank is not null and (r.tenant, r.activity) > (l.tenant, l.activity)
+      select next.tenant from ready t cross join lateral (
+        select r.tenant from runs r where r.rank is not null and r.tenant > t.tenant
         order by r.tenant, r.activity limit 1) next),
-    looked as materialized (select l.tenant, l.activity from lanes l limit most),
+    looked as materialized (
+      select t.tenant, coalesce((
+               select s.activity from unnest(seen_tenants, seen_activities) s (tenant, activity)
+               where s.tenant = t.tenant
+                 and exists (select from runs r
+                             where r.rank is not null and r.tenant = s.tenant and r.activity > s.activity)), '') as after_activity
+      from (select r.tenant from ready r limit 16) t),
+    lane as materialized (
+      select l.tenant, next.activity from looked l cross join lateral (
+        with recursive lanes as (
+          (select r.activity from runs r
+           where r.rank is not null and r.tenant = l.tenant and r.activity > l.after_activity
+           order by r.activity limit 1)
+          union all
+          select next.activity from lanes a cross join lateral (
+            select r.activity from runs r where r.rank is not null and r.tenant = l.tenant and r.activity > a.activity
+            order by r.activity limit 1) next)
+        select a.activity from lanes a limit 16) next),
     running as materialized (
       select r.tenant, count(*) as runs from runs r where r.state = 'running' group by r.tenant)
     select l.tenant, l.activity, t.paused_at is null and a.paused_at is null, coalesce(u.runs, 0),
@@ -105,7 +121,7 @@ create function deedbox_lanes(after_tenant text, after_activity text, most integ
              then deedbox_room(l.tenant, null, t.max_running) end,
            case when a.max_running is not null and t.paused_at is null and a.paused_at is null
              then deedbox_room(l.tenant, l.activity, a.max_running) end
-    from looked l
+    from lane l
     join tenants t on t.tenant = l.tenant
     join activities a on a.tenant = l.tenant and a.activity = l.activity
     left join running u on u.tenant = l.tenant

@@ -10,7 +10,7 @@ use common::{Bench, TENANT};
 use criterion::{Criterion, criterion_group, criterion_main};
 use deedbox::effect::{Learned, OnUnknown, Resend, State};
 use deedbox::store::effect::{Answer, Claim, Claimed, Settlement};
-use deedbox::store::lease::{Lane, Wanted};
+use deedbox::store::lease::{Place, Wanted};
 use deedbox::store::{self, Store};
 use uuid::Uuid;
 
@@ -25,7 +25,7 @@ fn ledger(c: &mut Criterion) {
             limit: 1,
             ttl_ms: 86_400_000,
             batch: Uuid::new_v4(),
-            after: Lane::default(),
+            after: Place::default(),
         };
         store::lease::lease(&store, &wanted).await.unwrap().leased.remove(0)
     });

@@ -206,7 +206,7 @@ async fn with_more_tenants_than_one_look_sees_all_are_served() {
         )
         .await;
     let mut seen = std::collections::HashSet::new();
-    let mut after = store::lease::Lane::default();
+    let mut after = store::lease::Place::default();
     for _ in 0..30 {
         let wanted =
             store::lease::Wanted { worker: "w".to_owned(), limit: 16, ttl_ms: 60_000, batch: Uuid::new_v4(), after };
@@ -215,6 +215,40 @@ async fn with_more_tenants_than_one_look_sees_all_are_served() {
         after = look.next;
     }
     assert_eq!(seen.len(), 150, "thirty looks of sixteen places reach every tenant");
+}
+
+/// A tenant with hundreds of activities takes no more than its share, and all of its activities are served.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_with_many_activities_does_not_crowd_another_out() {
+    let world = two_tenants().await;
+    world
+        .database
+        .execute(
+            "insert into activities (tenant, activity, latest) select 'acme', 'a' || n, 1 from generate_series(1, 300) n;
+             insert into activity_versions (tenant, activity, version, digest, export, policy)
+             select 'acme', 'a' || n, 1, digest, export, policy from activity_versions, generate_series(1, 300) n
+             where tenant = 'acme' and activity = 'noop';
+             insert into runs (tenant, run_id, activity, version, state, input, retry, max_attempts, rank)
+             select 'acme', gen_random_uuid(), 'a' || n, 1, 'queued', 'null', '{}', 3, deedbox_now() - interval '1 hour'
+             from generate_series(1, 300) n, generate_series(1, 5)",
+        )
+        .await;
+    fill(&world, BETA, 500).await;
+    let mut served: BTreeMap<String, usize> = BTreeMap::new();
+    let mut activities = std::collections::HashSet::new();
+    let mut after = store::lease::Place::default();
+    for _ in 0..60 {
+        let wanted =
+            store::lease::Wanted { worker: "w".to_owned(), limit: 16, ttl_ms: 600_000, batch: Uuid::new_v4(), after };
+        let look = store::lease::lease(world.node.store(), &wanted).await.unwrap();
+        for run in look.leased {
+            *served.entry(run.tenant.clone()).or_default() += 1;
+            activities.insert(run.activity);
+        }
+        after = look.next;
+    }
+    assert_eq!((served[ACME], served[BETA]), (480, 480), "each has half, in every look");
+    assert!(activities.len() > 250, "{} activities were served", activities.len());
 }
 
 /// A run that is to start later does not start sooner, and starts when its time has come.
@@ -264,7 +298,7 @@ async fn runs_whose_lease_was_never_answered_are_given_back_unspent() {
         limit: 2,
         ttl_ms: 60_000,
         batch,
-        after: store::lease::Lane::default(),
+        after: store::lease::Place::default(),
     };
     let lost = store::lease::lease(store, &wanted).await.unwrap().leased;
     assert_eq!(store::lease::give_back(store, batch).await.unwrap(), 2);

@@ -1,17 +1,20 @@
 //! Leases: how workers take runs, keep them and give them back. A lease has a token that grows with every lease of the
 //! run; whoever holds an older one changes nothing.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Result, Store, big, bounded, storable};
+use super::{Error, Result, Store, big, bounded, storable};
 
 /// The most runs that one statement leases, whatever is asked for.
 pub const MAX_LEASED: i64 = 100;
 
-/// Lanes (a tenant's activity) that one look compares with each other. A look that sees this many goes on behind them next
-/// time, so that a worker comes round to all.
-pub const MAX_LANES: i64 = 64;
+/// Tenants that one look compares with each other, and lanes (ready runs of one activity) of each. A look that sees so many
+/// goes on behind them next time, so that a worker comes round to all.
+const MAX_TENANTS: usize = 16;
+const MAX_LANES: i64 = 16;
 
 /// A run that this worker now holds, with all it needs to begin an attempt.
 #[derive(Clone, Debug)]
@@ -47,15 +50,36 @@ pub struct Wanted {
     pub ttl_ms: u64,
     /// Names this statement, for [`give_back`].
     pub batch: Uuid,
-    /// The lane that the last look ended with; empty: look from the first.
-    pub after: Lane,
+    pub after: Place,
 }
 
-/// The runs of one activity of one tenant that are ready.
+/// Where a look begins: behind a tenant, and behind an activity of each tenant that has more than a look sees. Empty: with the
+/// first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lane {
+pub struct Place {
     pub tenant: String,
-    pub activity: String,
+    pub activities: BTreeMap<String, String>,
+}
+
+impl Place {
+    /// All lanes have been looked at since the last look that began with the first.
+    pub fn is_first(&self) -> bool {
+        self.tenant.is_empty() && self.activities.is_empty()
+    }
+
+    /// The place behind what a look has seen: its tenants in their order, each with its last lane and the number of lanes.
+    fn behind(mut self, tenants: Vec<String>, last: Vec<String>, lanes: Vec<i64>) -> Self {
+        let next = tenants.last().filter(|_| tenants.len() >= MAX_TENANTS).cloned().unwrap_or_default();
+        // Tenants that the look passed over have nothing ready any more.
+        let passed = |tenant: &String| *tenant > self.tenant && (next.is_empty() || *tenant <= next);
+        self.activities.retain(|tenant, _| !passed(tenant));
+        for ((tenant, activity), lanes) in tenants.into_iter().zip(last).zip(lanes) {
+            if lanes >= MAX_LANES {
+                self.activities.insert(tenant, activity);
+            }
+        }
+        Self { tenant: next, ..self }
+    }
 }
 
 /// What a look found.
@@ -63,7 +87,7 @@ pub struct Lane {
 pub struct Look {
     pub leased: Vec<Leased>,
     /// Where the next look begins.
-    pub next: Lane,
+    pub next: Place,
     /// Runs are ready, but a limit on what runs at once keeps them back.
     pub held_back: bool,
     /// Another worker was just deciding for a tenant or an activity with a limit: look again soon.
@@ -82,9 +106,9 @@ struct Row {
     spent: Option<i32>,
     token: Option<i64>,
     close_in_ms: Option<i64>,
-    lanes: i64,
-    last_tenant: Option<String>,
-    last_activity: Option<String>,
+    tenants: Vec<String>,
+    last: Vec<String>,
+    lanes: Vec<i64>,
     held_back: bool,
     contended: bool,
 }
@@ -112,13 +136,14 @@ impl Row {
 ///
 /// The literal limits tell the planner how few rows there are; an expression tells it nothing.
 pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
+    let (tenants, activities): (Vec<String>, Vec<String>) = wanted.after.activities.clone().into_iter().unzip();
     let rows = sqlx::query_as!(
         Row,
-        r#"with lane as materialized (select * from deedbox_lanes($4, $5, 64)),
+        r#"with lane as materialized (select * from deedbox_lanes($4, $5, $7)),
            ready as (
              select l.tenant, l.activity, l.tenant_runs, l.tenant_room, c.rank, c.run_id,
                     row_number() over (partition by l.tenant order by c.rank, c.run_id) as place
-             from (select * from lane where open limit 64) l cross join lateral (
+             from (select * from lane where open limit 256) l cross join lateral (
                select rank, run_id from (
                  select rank, run_id from runs r
                  where r.tenant = l.tenant and r.activity = l.activity and r.rank is not null
@@ -151,8 +176,9 @@ pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
            select l.tenant as "tenant?", l.run_id as "run_id?", l.activity as "activity?", l.version as "version?",
                   l.input as "input?", l.retry as "retry?", l.max_attempts as "max_attempts?", l.attempts as "attempts?",
                   l.spent as "spent?", l.token as "token?", l.close_in_ms,
-                  (select count(*) from lane) as "lanes!", (select max(tenant) from lane) as last_tenant,
-                  (select activity from lane order by tenant desc, activity desc limit 1) as last_activity,
+                  array(select tenant from lane group by tenant order by tenant) as "tenants!",
+                  array(select max(activity) from lane group by tenant order by tenant) as "last!",
+                  array(select count(*) from lane group by tenant order by tenant) as "lanes!",
                   exists (select from lane where tenant_room >= 0 or lane_room >= 0) as "held_back!",
                   exists (select from lane where tenant_room < 0 or lane_room < 0) as "contended!"
            from (select 1) as one left join leased l on true"#,
@@ -160,21 +186,16 @@ pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
         wanted.worker,
         big(wanted.ttl_ms) as f64,
         wanted.after.tenant,
-        wanted.after.activity,
-        wanted.batch
+        &tenants,
+        wanted.batch,
+        &activities
     );
-    let rows = bounded(rows.fetch_all(&store.pool)).await?;
-    let last = rows.first();
-    let more = last.is_some_and(|row| row.lanes >= MAX_LANES);
-    let lane = |row: &Row| row.last_tenant.clone().zip(row.last_activity.clone());
-    let next = last.filter(|_| more).and_then(lane).map(|(tenant, activity)| Lane { tenant, activity });
-    let (held_back, contended) = last.map_or((false, false), |row| (row.held_back, row.contended));
-    Ok(Look {
-        next: next.unwrap_or_default(),
-        held_back,
-        contended,
-        leased: rows.into_iter().filter_map(Row::leased).collect(),
-    })
+    let mut rows = bounded(rows.fetch_all(&store.pool)).await?;
+    let Some(first) = rows.first_mut() else { return Err(Error::Corrupt("a look without a row".to_owned())) };
+    let (held_back, contended) = (first.held_back, first.contended);
+    let seen = (std::mem::take(&mut first.tenants), std::mem::take(&mut first.last), std::mem::take(&mut first.lanes));
+    let next = wanted.after.clone().behind(seen.0, seen.1, seen.2);
+    Ok(Look { next, held_back, contended, leased: rows.into_iter().filter_map(Row::leased).collect() })
 }
 
 /// Gives back the runs of a lease statement whose answer never came: no attempt of them has begun. Those whose cancelling was
@@ -380,5 +401,32 @@ impl<'a> Change<'a> {
                 Self { waiting_signal: Some(name), seen: Some(*seen), until: *until, ..unspent("waiting") }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(all: &[&str]) -> Vec<String> {
+        all.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_look_goes_on_behind_what_it_saw_and_forgets_who_has_nothing_left() {
+        let first = Place::default().behind(texts(&["a", "b"]), texts(&["p16", "x"]), vec![16, 1]);
+        assert_eq!(first.activities, BTreeMap::from([("a".to_owned(), "p16".to_owned())]));
+        assert!(!first.is_first(), "the rest of a's lanes is still to be seen");
+        assert!(first.clone().behind(texts(&["a", "b"]), texts(&["p20", "x"]), vec![4, 1]).is_first());
+        assert!(first.behind(texts(&["b"]), texts(&["x"]), vec![1]).is_first(), "a has nothing left");
+    }
+
+    #[test]
+    fn a_look_that_sees_as_many_tenants_as_it_can_goes_on_behind_the_last() {
+        let tenants: Vec<String> = (0..16).map(|number| format!("t{number:02}")).collect();
+        let next = Place::default().behind(tenants.clone(), tenants.clone(), vec![1; 16]);
+        assert_eq!((next.tenant.as_str(), next.activities.len()), ("t15", 0));
+        assert!(next.behind(texts(&["u"]), texts(&["x"]), vec![1]).is_first());
+        assert!(Place::default().behind(Vec::new(), Vec::new(), Vec::new()).is_first());
     }
 }

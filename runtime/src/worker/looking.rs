@@ -16,13 +16,16 @@ use uuid::Uuid;
 
 use super::{Seen, Worker};
 use crate::config::ms;
-use crate::store::lease::Lane;
+use crate::store::lease::Place;
 
 /// Runs leased in one statement.
 const MAX_BATCH: usize = 16;
 
 /// How long the worker pauses after a failure of the database.
 const DATABASE_PAUSE: Duration = Duration::from_millis(500);
+
+/// Looks in a row that may bring nothing before the worker rests, although it has not been round.
+const MAX_FRUITLESS: u32 = 64;
 
 /// The longest pause before a wake-up is answered.
 const MAX_PAUSE_MS: u64 = 100;
@@ -33,9 +36,11 @@ const CONTENDED_MS: std::ops::Range<u64> = 5..25;
 pub struct Looking {
     worker: Arc<Worker>,
     /// Where the next look begins.
-    after: Lane,
+    after: Place,
     /// Lease statements whose answers never came, and until when the database may still be at them.
     unanswered: Vec<(Uuid, Instant)>,
+    /// Looks in a row that brought nothing, without having been round.
+    looks: u32,
     /// Runs leased since the last look that began with the first lane.
     round: usize,
     /// Wake-ups in a row that brought nothing.
@@ -52,7 +57,15 @@ enum After {
 
 impl Looking {
     pub fn new(worker: Arc<Worker>) -> Self {
-        Self { worker, after: Lane::default(), unanswered: Vec::new(), round: 0, misses: 0, held_back: Arc::default() }
+        Self {
+            worker,
+            after: Place::default(),
+            unanswered: Vec::new(),
+            looks: 0,
+            round: 0,
+            misses: 0,
+            held_back: Arc::default(),
+        }
     }
 
     /// Looks at the shutdown only between statements: a lease that commits after nobody waits for it any more would be lost.
@@ -89,8 +102,8 @@ impl Looking {
             }
         };
         let Seen { held, next, held_back, contended } = seen;
-        let (leased, whole_round) = (held.len(), next == Lane::default());
-        let began_first = self.after == Lane::default();
+        let (leased, whole_round) = (held.len(), next.is_first());
+        let began_first = self.after.is_first();
         self.after = next;
         self.round += leased;
         self.held_back.store(held_back, Ordering::Relaxed);
@@ -105,10 +118,12 @@ impl Looking {
                 }
             });
         }
-        if !whole_round {
+        self.looks = if whole_round || self.round > 0 { 0 } else { self.looks + 1 };
+        if !whole_round && self.looks < MAX_FRUITLESS {
             return After::LookAgain;
         }
         // A round of many looks that brought something may bring more; one that brought nothing must not go on for ever.
+        self.looks = 0;
         let fruitful = std::mem::take(&mut self.round) > 0 && !began_first;
         match contended {
             _ if leased == wanted || fruitful => After::LookAgain,

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::{RetentionConfig, WorkerConfig, ms};
 use crate::gateway::Gateway;
 use crate::registry::Registry;
-use crate::store::lease::{Lane, Leased};
+use crate::store::lease::{Leased, Place};
 use crate::store::{self, Store};
 use crate::wakes::Wakes;
 
@@ -83,7 +83,7 @@ impl Worker {
         deadlines::run_once(&self.store).await?;
         timers::run_once(&self.store).await?;
         resolver::run_once(&self.gateway).await?;
-        let look = self.look(1, Lane::default(), uuid::Uuid::new_v4()).await?;
+        let look = self.look(1, Place::default(), uuid::Uuid::new_v4()).await?;
         let Some(held) = look.held.into_iter().next() else { return Ok(false) };
         tokio::select! {
             () = self.attempt(held) => {}
@@ -145,7 +145,7 @@ impl Worker {
     }
 
     /// Leases with their ends by this process's clocks, which were read before the database was asked.
-    async fn look(&self, limit: usize, after: Lane, batch: uuid::Uuid) -> Result<Seen, store::Error> {
+    async fn look(&self, limit: usize, after: Place, batch: uuid::Uuid) -> Result<Seen, store::Error> {
         let mut deadline = self.lease_end();
         let now = Instant::now();
         let wanted = store::lease::Wanted {
@@ -189,7 +189,7 @@ struct Held {
 /// What a look for work found.
 struct Seen {
     held: Vec<Held>,
-    next: Lane,
+    next: Place,
     held_back: bool,
     contended: bool,
 }

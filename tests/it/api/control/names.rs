@@ -145,10 +145,35 @@ async fn attaching_delivers_the_signal_to_the_run_that_is_there() {
     }
     api.work().await;
     assert_eq!(api.ended(&run).await["output"], json!([1, 2]));
+    // A signal that the ended run knows comes a second time, and so does its start.
+    let late = start(&api.acme, "listen", &body(4, KEY)).await.expect(200);
+    assert_eq!((&late["run_id"], &late["signal_delivered"]), (&json!(run), &json!(false)));
     // To an ended run nobody attaches: the next start is another run, which gets the signal.
-    let next = fresh(&start(&api.acme, "listen", &body(4, KEY)).await);
+    let next = fresh(&start(&api.acme, "listen", &body(4, "a-third-key-0123456789-abc")).await);
     let signals = whole_list(&api.acme.get(&format!("/v1/runs/{next}/signals")).await);
     assert_eq!((signals.len(), &signals[0]["payload"]), (1, &json!(4)));
+}
+
+/// A run of the name that is alive counts, also when a newer one of it has ended; and a failed one cannot come back beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_held_by_whichever_of_its_runs_is_alive() {
+    let api = Api::idle().await;
+    api.deploy("fail", json!({})).await;
+    api.deploy("noop", json!({})).await;
+    let alive = fresh(&start(&api.acme, "noop", &named("order-1", Some("allow"))).await);
+    let newer = fresh(&start(&api.acme, "noop", &named("order-1", Some("allow"))).await);
+    order(&api.acme, &newer, "cancel").await.expect(200);
+    start(&api.acme, "noop", &named("order-1", Some("reject_alive"))).await.refused(409, "run_already_active");
+    let attached = start(&api.acme, "noop", &named("order-1", Some("attach"))).await.expect(200);
+    assert_eq!(attached["run_id"], json!(alive));
+    let mut failing = named("order-2", Some("reject_alive"));
+    failing["input"] = json!({ "code": "no", "message": "m", "kind": "permanent" });
+    let failed = fresh(&start(&api.acme, "fail", &failing).await);
+    api.work().await;
+    assert_eq!(api.run(&failed).await["state"], "failed");
+    failing["delay"] = json!("1h");
+    fresh(&start(&api.acme, "fail", &failing).await);
+    order(&api.acme, &failed, "retry").await.refused(409, "run_state_conflict");
 }
 
 #[tokio::test(flavor = "multi_thread")]
