@@ -4,7 +4,7 @@ use deedbox_books::Behaviour;
 use serde_json::json;
 
 use super::{SOON, arrivals, deploy, effects, fetched, fetched_twice, post, with, world};
-use crate::harness::{TENANT, claimed};
+use crate::harness::{TENANT, World, claimed};
 
 /// R-E04, R-L02.
 #[tokio::test(flavor = "multi_thread")]
@@ -95,4 +95,26 @@ async fn an_unknown_outcome_suspends_the_run() {
     let run_now = world.run(run).await;
     assert_eq!((run_now.state.as_str(), run_now.waiting_effect), ("waiting", Some(effect.effect_id)));
     assert_eq!(world.outcomes(run).await, ["suspended"]);
+}
+
+/// One provider wants a pause, so that the run rests; the call to another that is under way ends by itself, and does not
+/// become an open question.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_for_one_call_does_not_cut_another_that_is_under_way() {
+    let world = World::keyless().await;
+    let busy = "http://127.0.0.1:9";
+    let policy = json!({
+        "egress": { "allow": [world.origin(), busy] },
+        "providers": { world.origin(): "keyless", busy: "stripe" },
+    });
+    deploy(&world, "keyless", policy).await;
+    deedbox::store::rate::block(world.node.store(), TENANT, "stripe", "", 3_600_000).await.unwrap();
+    world.script(&[Behaviour::SlowAfterApply { ms: 800 }]).await;
+    let calls = [post(&world.charges()), post(&format!("{busy}/v1/charges"))];
+    let run = world.start("fetch", json!({ "calls": calls, "together": true })).await;
+    crate::harness::work_once(&world.node).await;
+    assert_eq!(world.outcomes(run).await, ["deferred"]);
+    let made = effects(&world, run).await;
+    assert_eq!(made.iter().map(|effect| effect.state.as_str()).collect::<Vec<_>>(), ["completed"]);
+    assert_eq!(world.books.applied().await.unwrap().len(), 1);
 }
