@@ -77,7 +77,10 @@ async fn a_start_brings_its_signal_to_the_run_of_its_name_once() {
     let attached = up.ask(&with_signal).await;
     assert_eq!((&attached["run_id"], &attached["signal_delivered"]), (&json!(waiting), &json!(true)));
     up.until(&["runs", "show", &waiting], |run| run["output"] == json!([7])).await;
-    let fresh = up.ask(&[&with_signal[..], &["--wait"]].concat()).await;
+    let again = up.ask(&with_signal).await;
+    assert_eq!((&again["run_id"], &again["signal_delivered"]), (&json!(waiting), &json!(false)), "it has come before");
+    let another = ["--signal", "paid", "--signal-payload", "7", "--signal-key", "evt_another_0123456789abc", "--wait"];
+    let fresh = up.ask(&[&start[..], &another].concat()).await;
     assert_eq!((&fresh["state"], &fresh["output"]), (&json!("completed"), &json!([7])));
     assert_ne!(fresh["run_id"], json!(waiting));
     up.stop("TERM").await;
