@@ -118,7 +118,7 @@ impl Looking {
                 }
             });
         }
-        self.looks = if whole_round || self.round > 0 { 0 } else { self.looks + 1 };
+        self.looks = if whole_round || leased > 0 { 0 } else { self.looks + 1 };
         if !whole_round && self.looks < MAX_FRUITLESS {
             return After::LookAgain;
         }
