@@ -221,6 +221,8 @@ pub struct ApiConfig {
     pub max_body_bytes: usize,
     /// The longest `?wait`; a longer one is cut to it.
     pub max_wait_ms: u64,
+    /// How long a request waits for another of the same key that is being worked on, before it is told so with 409.
+    pub in_flight_wait_ms: u64,
     /// Rows of one page where the request says nothing, and at most.
     pub default_page: u32,
     pub max_page: u32,
@@ -232,6 +234,7 @@ impl Default for ApiConfig {
             max_component_bytes: 64 << 20,
             max_body_bytes: 1 << 20,
             max_wait_ms: 60_000,
+            in_flight_wait_ms: 5_000,
             default_page: 50,
             max_page: 500,
         }
@@ -246,6 +249,9 @@ pub struct RetentionConfig {
     /// an open question or a provider still remembers a key of it. A business effect is kept for ever, without its answer's
     /// headers and body.
     pub days: u32,
+    /// Hours after its answer that a request key is remembered; at least 24, and never shorter than the run that it started is
+    /// alive. Then the same key is a new request.
+    pub request_keys_hours: u32,
     /// The pause between two sweeps.
     pub pause_ms: u64,
 }
@@ -255,7 +261,7 @@ pub const LEAST_RETENTION_DAYS: u32 = 14;
 
 impl Default for RetentionConfig {
     fn default() -> Self {
-        Self { days: 30, pause_ms: 60_000 }
+        Self { days: 30, request_keys_hours: 24, pause_ms: 60_000 }
     }
 }
 
@@ -302,6 +308,7 @@ impl Config {
                 "must not be above gateway.max_send_ms",
             ),
             (self.retention.days >= LEAST_RETENTION_DAYS, "retention.days", "must be at least 14"),
+            (self.retention.request_keys_hours >= 24, "retention.request_keys_hours", "must be at least 24"),
             (self.signals.max_unread >= 1, "signals.max_unread", "must be at least 1"),
             (self.retention.pause_ms >= 1_000, "retention.pause_ms", "must be at least 1000"),
             (

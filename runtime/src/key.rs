@@ -15,6 +15,7 @@ const NAMED_EFFECT: &str = "deedbox 2026 named effect";
 const POSITIONAL_EFFECT: &str = "deedbox 2026 positional effect";
 const WIRE_KEY: &str = "deedbox 2026 wire key";
 const RANDOM_SEED: &str = "deedbox 2026 random seed";
+const REQUEST_RECORD: &str = "deedbox 2026 request record";
 
 /// The longest subkey name, effect name, operation or business key, in bytes of UTF-8.
 pub const MAX_NAME_BYTES: usize = 256;
@@ -180,6 +181,12 @@ pub fn wire_key(effect_id: &EffectId) -> Key {
 /// The seed of the run's random numbers: the same in every attempt, and unknown without the deployment's secret.
 pub fn random_seed(secret: &[u8; 32], tenant: &str, run_id: Uuid) -> [u8; 32] {
     derive(RANDOM_SEED, &[secret, tenant.as_bytes(), run_text(run_id).as_bytes()])
+}
+
+/// Names what was answered to a request: the tenant, the operation, the values in its path, and the caller's own key.
+pub fn request_record(fields: &[&str]) -> [u8; 32] {
+    let fields: Vec<&[u8]> = fields.iter().map(|field| field.as_bytes()).collect();
+    derive(REQUEST_RECORD, &fields)
 }
 
 fn run_text(run_id: Uuid) -> String {

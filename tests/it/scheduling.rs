@@ -9,7 +9,7 @@ use deedbox::store::{self, Store, control};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::harness::{World, lease, tell};
+use crate::harness::{World, committed, lease, tell};
 
 mod deadlines;
 mod duties;
@@ -54,7 +54,7 @@ async fn queue_with(store: &Store, tenant: &str, runs: usize, change: impl Fn(Ne
     let mut ids = Vec::new();
     for _ in 0..runs {
         let run = change(NewRun::plain(Uuid::now_v7(), "noop", 1, "null"));
-        start(store, tenant, &run, 100).await.unwrap();
+        committed(store, async |tx| start(tx, tenant, &run, 100).await).await;
         ids.push(run.run_id);
     }
     ids

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{World, config, work_once};
+use crate::harness::{World, committed, config, work_once};
 
 mod edge;
 
@@ -32,7 +32,7 @@ async fn deliver(world: &World, run: Uuid, name: &str, payload: Value) -> Delive
 async fn deliver_keyed(world: &World, run: Uuid, name: &str, payload: Value, key: Option<&str>) -> Delivered {
     let delivery =
         Delivery { name: name.to_owned(), payload: payload.to_string(), idempotency_key: key.map(str::to_owned) };
-    signal::deliver(world.node.store(), TENANT, run, &delivery, 100, None).await.unwrap().delivered
+    committed(world.node.store(), async |tx| signal::deliver(tx, TENANT, run, &delivery, 100).await).await
 }
 
 fn poll(name: &str) -> Value {

@@ -95,7 +95,8 @@ impl Drop for Bench {
 
 pub async fn start(node: &Node, activity: &str, input: &str) -> Uuid {
     let run = NewRun::plain(Uuid::now_v7(), activity, 1, input);
-    store::start::start(node.store(), TENANT, &run, 100).await.unwrap();
+    let mut tx = node.store().statement().await.unwrap();
+    store::start::start(&mut tx, TENANT, &run, 100).await.unwrap();
     run.run_id
 }
 

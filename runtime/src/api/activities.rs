@@ -2,19 +2,20 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Api;
-use super::auth::Caller;
+use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path, raw};
+use super::keyed::{Answer, Failed, Keyed, Work};
 use super::page::Page;
 use super::time::Time;
-use super::{modules, name};
+use super::{Api, body, modules, name};
 use crate::gateway::provider::{Profiles, UNLISTED};
 use crate::policy::Policy;
-use crate::store::{self, activity};
+use crate::store::{self, Tx, activity};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,41 +45,64 @@ pub struct Versions {
 
 pub async fn deploy(
     State(api): State<Api>,
-    caller: Caller,
     Path(name): Path<String>,
-    Json(body): Json<Deploy>,
-) -> Result<(StatusCode, Json<Version>)> {
-    name::check("activity name", &name)?;
-    let policy = check_policy(&api, &caller.tenant, body.policy.as_deref().map_or("{}", RawValue::get)).await?;
-    let digest = name::hash(&body.module).ok_or_else(|| no_module(&body.module))?;
-    let module = store::module::find(&api.store, &caller.tenant, &digest).await?;
-    let module = module.ok_or_else(|| no_module(&body.module))?;
-    let export = choose_export(&name, body.export, modules::exports(&module)?)?;
-    let new = activity::NewVersion {
-        activity: &name,
-        digest: &digest,
-        export: &export,
-        policy: &policy.text,
-        max_running: policy.max_running,
+    request: Keyed<scope::Deploy>,
+) -> Result<Response> {
+    let prepared = async {
+        name::check("activity name", &name)?;
+        let tenant = request.caller.tenant.clone();
+        let body: Deploy = request.parse(&api)?;
+        let policy = check_policy(&api, &tenant, body.policy.as_deref().map_or("{}", RawValue::get)).await?;
+        let digest = name::hash(&body.module).ok_or_else(|| no_module(&body.module))?;
+        let module = store::module::find(&api.store, &tenant, &digest).await?;
+        let module = module.ok_or_else(|| no_module(&body.module))?;
+        let export = choose_export(&name, body.export, modules::exports(&module)?)?;
+        Ok(Deployment { tenant, activity: name, module: body.module, digest, export, policy })
     };
-    let number = activity::deploy(&api.store, &caller.tenant, new).await;
-    let number = number.map_err(|error| match error.violates("activity_versions_module") {
-        true => no_module(&body.module),
-        false => error.into(),
-    })?;
-    let row = activity::find(&api.store, &caller.tenant, &name, number).await?;
-    let row = row.ok_or_else(|| Problem::internal("a version is gone that was just deployed"))?;
-    tracing::info!(activity.name = name, activity.version = number, "deployed");
-    Ok((StatusCode::CREATED, Json(view(row)?)))
+    request.carry_out(&api, prepared).await
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Page<Version>>> {
+/// Makes the next version of an activity.
+struct Deployment {
+    tenant: String,
+    activity: String,
+    module: String,
+    digest: [u8; 32],
+    export: String,
+    policy: CheckedPolicy,
+}
+
+impl Work for Deployment {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        let new = activity::NewVersion {
+            activity: &self.activity,
+            digest: &self.digest,
+            export: &self.export,
+            policy: &self.policy.text,
+            max_running: self.policy.max_running,
+        };
+        let number = match activity::deploy(&mut *tx, &self.tenant, new).await {
+            Err(error) if error.violates("activity_versions_module") => return Err(no_module(&self.module).into()),
+            number => number?,
+        };
+        let row = activity::find(&mut *tx, &self.tenant, &self.activity, number).await?;
+        let row = row.ok_or_else(|| Problem::internal("a version is gone that was just deployed"))?;
+        tracing::info!(activity.name = self.activity, activity.version = number, "deployed");
+        Ok(Answer::json(StatusCode::CREATED, &view(row)?)?)
+    }
+}
+
+pub async fn list(State(api): State<Api>, caller: Caller<scope::Read>) -> Result<Json<Page<Version>>> {
     let rows = activity::list(&api.store, &caller.tenant).await?;
     Ok(Json(Page::whole(rows.into_iter().map(view).collect::<Result<_>>()?)))
 }
 
 /// All versions; also those of a retired activity, whose runs go on.
-pub async fn show(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<Json<Versions>> {
+pub async fn show(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Path(name): Path<String>,
+) -> Result<Json<Versions>> {
     known(&name)?;
     let rows = activity::list_versions(&api.store, &caller.tenant, &name).await?;
     if rows.is_empty() {
@@ -88,11 +112,34 @@ pub async fn show(State(api): State<Api>, caller: Caller, Path(name): Path<Strin
     Ok(Json(Versions { activity: name, paused, versions: rows.into_iter().map(view).collect::<Result<_>>()? }))
 }
 
-pub async fn retire(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<StatusCode> {
-    known(&name)?;
-    match activity::retire(&api.store, &caller.tenant, &name).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(unknown()),
+pub async fn retire(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    request: Keyed<scope::Deploy, body::Nothing>,
+) -> Result<Response> {
+    let prepared = async {
+        known(&name)?;
+        Ok(Retirement { tenant: request.caller.tenant.clone(), activity: name })
+    };
+    request.carry_out(&api, prepared).await
+}
+
+/// Retires an activity: no new runs.
+struct Retirement {
+    tenant: String,
+    activity: String,
+}
+
+impl Work for Retirement {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        match activity::retire(tx, &self.tenant, &self.activity).await? {
+            true => Ok(Answer::nothing()),
+            false => Err(unknown().into()),
+        }
+    }
+
+    fn is_single(&self) -> bool {
+        true
     }
 }
 

@@ -1,65 +1,106 @@
-//! Who is calling: bearer tokens. A tenant's token opens the tenant's routes, an administrator's token opens those that
-//! manage tenants; neither opens the other's.
+//! Who is calling: bearer tokens and their scopes. A tenant's token opens the tenant's routes, an administrator's token opens
+//! those that manage tenants; neither opens the other's.
+
+use std::marker::PhantomData;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use uuid::Uuid;
 
+use self::scope::Scope;
 use super::Api;
 use super::error::{Problem, Result};
 use crate::store::{self, tenant};
 use crate::token;
 
-const REFUSED: &str = "the bearer token is not valid: it is malformed, unknown or revoked";
+const REFUSED: &str = "the bearer token is not valid: it is malformed, unknown, revoked or expired";
 
-/// A tenant, by its token.
-pub struct Caller {
+/// What a token may do. None of them contains another.
+pub mod scope {
+    pub trait Scope: Send + Sync + 'static {
+        const NAME: &'static str;
+    }
+
+    /// Looking at everything of the tenant.
+    #[derive(Debug)]
+    pub struct Read;
+    /// Starting runs, signalling and controlling them, resolving effects.
+    #[derive(Debug)]
+    pub struct Run;
+    /// Modules, activities, secrets, providers, hooks.
+    #[derive(Debug)]
+    pub struct Deploy;
+    /// Tenants, their limits and their tokens. Only administrators' tokens have it, and they have nothing else.
+    #[derive(Debug)]
+    pub struct Admin;
+
+    impl Scope for Read {
+        const NAME: &'static str = "read";
+    }
+    impl Scope for Run {
+        const NAME: &'static str = "run";
+    }
+    impl Scope for Deploy {
+        const NAME: &'static str = "deploy";
+    }
+    impl Scope for Admin {
+        const NAME: &'static str = "admin";
+    }
+
+    /// The scopes that a tenant's token may have.
+    pub const OF_TENANTS: [&str; 3] = [Deploy::NAME, Run::NAME, Read::NAME];
+}
+
+/// The owner of a token that has the scope `S`.
+#[derive(Debug)]
+pub struct Caller<S> {
+    /// For an administrator, [`tenant::ADMIN`].
     pub tenant: String,
     /// Names the token, never its secret.
     pub token_id: Uuid,
+    scope: PhantomData<fn() -> S>,
 }
 
-/// One who may manage tenants.
-pub struct Admin;
-
-impl FromRequestParts<Api> for Caller {
+impl<S: Scope> FromRequestParts<Api> for Caller<S> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let (tenant, token_id) = owner(&parts.headers, api).await?;
-        if tenant == tenant::ADMIN {
-            return Err(Problem::forbidden("this route needs a tenant's token; this one only manages tenants"));
+        let (tenant, token_id, scopes) = owner(&parts.headers, api).await?;
+        if !scopes.iter().any(|scope| scope == S::NAME) {
+            return Err(Problem::forbidden(lacking(&tenant, S::NAME)));
         }
-        tracing::Span::current().record("tenant.id", tenant.as_str());
-        Ok(Self { tenant, token_id })
-    }
-}
-
-impl FromRequestParts<Api> for Admin {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let (tenant, _) = owner(&parts.headers, api).await?;
         if tenant != tenant::ADMIN {
-            return Err(Problem::forbidden("this route needs an administrator's token"));
+            tracing::Span::current().record("tenant.id", tenant.as_str());
         }
-        Ok(Self)
+        Ok(Self { tenant, token_id, scope: PhantomData })
     }
 }
 
-/// The owner of the request's token, and the token's id.
-async fn owner(headers: &HeaderMap, api: &Api) -> Result<(String, Uuid)> {
+fn lacking(tenant: &str, scope: &str) -> String {
+    if tenant == tenant::ADMIN {
+        return "this route needs a tenant's token; this one only manages tenants".to_owned();
+    }
+    match scope {
+        "admin" => "this route needs an administrator's token".to_owned(),
+        scope => format!("this route needs a token with the scope `{scope}`"),
+    }
+}
+
+/// The owner of the request's token, the token's id and its scopes.
+async fn owner(headers: &HeaderMap, api: &Api) -> Result<(String, Uuid, Vec<String>)> {
     let text = bearer(headers)
         .ok_or_else(|| Problem::unauthenticated("one `Authorization: Bearer TOKEN` header is needed"))?;
     let token =
         token::parse(text).filter(|token| token.tenant == tenant::ADMIN || super::name::is_tenant(token.tenant));
     let token = token.ok_or_else(|| Problem::unauthenticated(REFUSED))?;
-    let stored = store::token::find_hash(&api.store, token.tenant, token.token_id).await?;
-    let stored = stored.and_then(|hash| blake3::Hash::from_slice(&hash).ok());
+    let grant = store::token::find(&api.store, token.tenant, token.token_id).await?;
+    // Compared in any case, so that an unknown token takes as long as a wrong one.
+    let stored = grant.as_ref().and_then(|grant| blake3::Hash::from_slice(&grant.secret_hash).ok());
     let given = blake3::Hash::from_bytes(token::hash(token.secret));
-    match stored {
-        Some(stored) if stored == given => Ok((token.tenant.to_owned(), token.token_id)),
+    let equal = stored.unwrap_or_else(|| blake3::Hash::from_bytes([0; 32])) == given;
+    match grant {
+        Some(grant) if equal && !grant.expired => Ok((token.tenant.to_owned(), token.token_id, grant.scopes)),
         _ => Err(Problem::unauthenticated(REFUSED)),
     }
 }

@@ -2,17 +2,20 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use super::auth::Caller;
+use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
-use super::extract::{Json, OptionalJson, Path};
+use super::extract::Path;
+use super::keyed::{Answer, Failed, Keyed, Work};
 use super::runs::{self, Run};
-use super::{Api, activities, name};
+use super::{Api, activities, body, name};
 use crate::policy::Policy;
-use crate::store::activity;
 use crate::store::control::{self, Bulk, Changed};
+use crate::store::{Tx, activity, run};
 
 /// The longest reason, in bytes.
 const MAX_REASON_BYTES: usize = 1024;
@@ -48,28 +51,145 @@ pub struct CancelledMany {
     more: bool,
 }
 
-type Answer = Result<(StatusCode, Json<Run>)>;
-
 /// 200 when the run is cancelled, 202 while its worker stops the attempt.
 pub async fn cancel(
     State(api): State<Api>,
-    caller: Caller,
     Path(run): Path<String>,
-    OptionalJson(body): OptionalJson<Cancel>,
-) -> Answer {
-    let run_id = name::uuid(&run).ok_or_else(runs::unknown)?;
-    let reason = check_reason(body.reason)?;
-    let changed = control::cancel(&api.store, &caller.tenant, run_id, reason.as_deref()).await?;
-    tracing::info!(run.id = %run_id, ?changed, "cancelling");
-    answer(&api, &caller, &run, changed).await
+    request: Keyed<scope::Run, body::Optional>,
+) -> Result<Response> {
+    let prepared = async {
+        let body: Cancel = request.optional(&api)?;
+        let reason = check_reason(body.reason)?;
+        Change::new(&request.caller, &run, What::Cancel { reason })
+    };
+    request.carry_out(&api, prepared).await
+}
+
+/// 200 when no attempt is under way, 202 while its worker stops it.
+pub async fn pause(
+    State(api): State<Api>,
+    Path(run): Path<String>,
+    request: Keyed<scope::Run, body::Nothing>,
+) -> Result<Response> {
+    request.carry_out(&api, async { Change::new(&request.caller, &run, What::Pause) }).await
+}
+
+pub async fn resume(
+    State(api): State<Api>,
+    Path(run): Path<String>,
+    request: Keyed<scope::Run, body::Nothing>,
+) -> Result<Response> {
+    request.carry_out(&api, async { Change::new(&request.caller, &run, What::Resume) }).await
+}
+
+/// Begins a failed run again: same id, same keys.
+pub async fn retry(
+    State(api): State<Api>,
+    Path(run): Path<String>,
+    request: Keyed<scope::Run, body::Nothing>,
+) -> Result<Response> {
+    let by = format!("token {}", request.caller.token_id);
+    request.carry_out(&api, async { Change::new(&request.caller, &run, What::Retry { by }) }).await
+}
+
+/// One change of one run.
+pub struct Change {
+    tenant: String,
+    run_id: Uuid,
+    what: What,
+}
+
+pub enum What {
+    Cancel { reason: Option<String> },
+    Pause,
+    Resume,
+    Retry { by: String },
+}
+
+impl Change {
+    pub fn new<S>(caller: &Caller<S>, run: &str, what: What) -> Result<Self> {
+        let run_id = name::uuid(run).ok_or_else(runs::unknown)?;
+        Ok(Self { tenant: caller.tenant.clone(), run_id, what })
+    }
+
+    /// Makes the change; gives the run as it is then, and whether its worker still has to stop the attempt.
+    pub async fn make(&self, tx: &mut Tx) -> std::result::Result<(run::Run, bool), Failed> {
+        let (tenant, run_id) = (self.tenant.as_str(), self.run_id);
+        let changed = match &self.what {
+            What::Cancel { reason } => control::cancel(tx, tenant, run_id, reason.as_deref()).await?,
+            What::Pause => control::pause(tx, tenant, run_id).await?,
+            What::Resume => control::resume(tx, tenant, run_id).await?,
+            What::Retry { by } => begin_again(tx, tenant, run_id, by).await?,
+        };
+        tracing::info!(run.id = %run_id, what = self.what.word(), ?changed, "changing a run");
+        let requested = match changed {
+            Changed::Done => false,
+            Changed::Requested => true,
+            Changed::Refused { state } => return Err(Problem::run_terminal(&state).into()),
+            Changed::Unknown => return Err(runs::unknown().into()),
+        };
+        let row = run::find(&mut *tx, tenant, run_id).await?.ok_or_else(runs::unknown)?;
+        Ok((row, requested))
+    }
+}
+
+impl What {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Cancel { .. } => "cancel",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Retry { .. } => "retry",
+        }
+    }
+}
+
+impl Work for Change {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        let (row, requested) = self.make(tx).await?;
+        let status = if requested { StatusCode::ACCEPTED } else { StatusCode::OK };
+        Ok(Answer::json(status, &Run::new(row)?)?)
+    }
+}
+
+async fn begin_again(tx: &mut Tx, tenant: &str, run_id: Uuid, by: &str) -> std::result::Result<Changed, Failed> {
+    let policy = activity::policy_of_run(&mut *tx, tenant, run_id).await?.ok_or_else(runs::unknown)?;
+    let policy = Policy::parse(&policy).map_err(Problem::internal)?;
+    let close = policy.timeouts.schedule_to_close.map(|span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX));
+    match control::retry(tx, tenant, run_id, by, close).await? {
+        Changed::Refused { state } if state == "failed" => {
+            Err(Problem::run_state(&state, "another run of its run_name has not ended").into())
+        }
+        Changed::Refused { state } => Err(Problem::run_state(&state, "only a failed run can be begun again").into()),
+        changed => Ok(changed),
+    }
 }
 
 /// Cancels the runs that fit all that is said, oldest first.
-pub async fn cancel_many(
-    State(api): State<Api>,
-    caller: Caller,
-    Json(body): Json<CancelMany>,
-) -> Result<Json<CancelledMany>> {
+pub async fn cancel_many(State(api): State<Api>, request: Keyed<scope::Run>) -> Result<Response> {
+    let prepared = async {
+        let bulk = bulk(request.parse(&api)?)?;
+        Ok(Many { tenant: request.caller.tenant.clone(), bulk })
+    };
+    request.carry_out(&api, prepared).await
+}
+
+struct Many {
+    tenant: String,
+    bulk: Bulk,
+}
+
+impl Work for Many {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        let done = control::cancel_many(tx, &self.tenant, &self.bulk).await?;
+        tracing::info!(runs.cancelled = done.cancelled, runs.requested = done.requested, "cancelled many");
+        let more = i64::try_from(done.cancelled + done.requested).unwrap_or(i64::MAX) >= self.bulk.limit;
+        let answer = CancelledMany { cancelled: done.cancelled, requested: done.requested, more };
+        Ok(Answer::json(StatusCode::OK, &answer)?)
+    }
+}
+
+fn bulk(body: CancelMany) -> Result<Bulk> {
     runs::check_state(body.state.as_deref(), &["queued", "running", "waiting"])?;
     body.activity.as_deref().map_or(Ok(()), |activity| name::check("activity", activity))?;
     if body.activity.is_none() && body.state.is_none() && body.label.is_none() && body.created_before.is_none() {
@@ -81,74 +201,57 @@ pub async fn cancel_many(
     if !(1..=BULK).contains(&limit) {
         return Err(Problem::validation(format!("limit: must be 1 to {BULK}")));
     }
-    let bulk = Bulk {
+    Ok(Bulk {
         activity: body.activity,
         state: body.state,
         label: body.label.as_deref().map(runs::label).transpose()?,
         created_before: body.created_before,
         reason: check_reason(body.reason)?,
         limit,
-    };
-    let done = control::cancel_many(&api.store, &caller.tenant, &bulk).await?;
-    tracing::info!(runs.cancelled = done.cancelled, runs.requested = done.requested, "cancelled many");
-    let more = i64::try_from(done.cancelled + done.requested).unwrap_or(i64::MAX) >= limit;
-    Ok(Json(CancelledMany { cancelled: done.cancelled, requested: done.requested, more }))
+    })
 }
 
-/// 200 when no attempt is under way, 202 while its worker stops it.
-pub async fn pause(State(api): State<Api>, caller: Caller, Path(run): Path<String>) -> Answer {
-    let run_id = name::uuid(&run).ok_or_else(runs::unknown)?;
-    let changed = control::pause(&api.store, &caller.tenant, run_id).await?;
-    answer(&api, &caller, &run, changed).await
+pub async fn pause_activity(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    request: Keyed<scope::Run, body::Nothing>,
+) -> Result<Response> {
+    request.carry_out(&api, async { Paused::new(&request.caller, name, true) }).await
 }
 
-pub async fn resume(State(api): State<Api>, caller: Caller, Path(run): Path<String>) -> Answer {
-    let run_id = name::uuid(&run).ok_or_else(runs::unknown)?;
-    let changed = control::resume(&api.store, &caller.tenant, run_id).await?;
-    answer(&api, &caller, &run, changed).await
+pub async fn resume_activity(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    request: Keyed<scope::Run, body::Nothing>,
+) -> Result<Response> {
+    request.carry_out(&api, async { Paused::new(&request.caller, name, false) }).await
 }
 
-/// Begins a failed run again: same id, same keys.
-pub async fn retry(State(api): State<Api>, caller: Caller, Path(run): Path<String>) -> Answer {
-    let run_id = name::uuid(&run).ok_or_else(runs::unknown)?;
-    let policy = activity::policy_of_run(&api.store, &caller.tenant, run_id).await?.ok_or_else(runs::unknown)?;
-    let policy = Policy::parse(&policy).map_err(Problem::internal)?;
-    let close = policy.timeouts.schedule_to_close.map(|span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX));
-    let by = format!("token {}", caller.token_id);
-    match control::retry(&api.store, &caller.tenant, run_id, &by, close).await? {
-        Changed::Refused { state } if state == "failed" => {
-            Err(Problem::run_state(&state, "another run of its run_name has not ended"))
+/// Pauses an activity, or lets it go on.
+struct Paused {
+    tenant: String,
+    activity: String,
+    paused: bool,
+}
+
+impl Paused {
+    fn new<S>(caller: &Caller<S>, activity: String, paused: bool) -> Result<Self> {
+        activities::known(&activity)?;
+        Ok(Self { tenant: caller.tenant.clone(), activity, paused })
+    }
+}
+
+impl Work for Paused {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        match control::pause_activity(tx, &self.tenant, &self.activity, self.paused).await? {
+            true => Ok(Answer::nothing()),
+            false => Err(activities::unknown().into()),
         }
-        Changed::Refused { state } => Err(Problem::run_state(&state, "only a failed run can be begun again")),
-        changed => answer(&api, &caller, &run, changed).await,
     }
-}
 
-pub async fn pause_activity(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<StatusCode> {
-    set_paused(&api, &caller, &name, true).await
-}
-
-pub async fn resume_activity(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<StatusCode> {
-    set_paused(&api, &caller, &name, false).await
-}
-
-async fn set_paused(api: &Api, caller: &Caller, name: &str, paused: bool) -> Result<StatusCode> {
-    activities::known(name)?;
-    match control::pause_activity(&api.store, &caller.tenant, name, paused).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(activities::unknown()),
+    fn is_single(&self) -> bool {
+        true
     }
-}
-
-async fn answer(api: &Api, caller: &Caller, run: &str, changed: Changed) -> Answer {
-    let status = match changed {
-        Changed::Done => StatusCode::OK,
-        Changed::Requested => StatusCode::ACCEPTED,
-        Changed::Refused { state } => return Err(Problem::run_terminal(&state)),
-        Changed::Unknown => return Err(runs::unknown()),
-    };
-    let row = runs::find(api, &caller.tenant, run).await?;
-    Ok((status, Json(Run::new(row)?)))
 }
 
 fn check_reason(reason: Option<String>) -> Result<Option<String>> {

@@ -6,14 +6,14 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::auth::Caller;
+use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path, Query};
 use super::page::{self, Page};
 use super::time::Time;
 use super::{Api, name, runs};
 use crate::store::ledger::{self, Entry};
-use crate::store::{resolution, send};
+use crate::store::{Tx, resolution, send};
 
 const STATES: [&str; 4] = ["claimed", "completed", "released", "escaped"];
 
@@ -93,24 +93,33 @@ impl List {
     }
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller, Query(query): Query<List>) -> Result<Json<Page<Effect>>> {
+pub async fn list(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Query(query): Query<List>,
+) -> Result<Json<Page<Effect>>> {
     Ok(Json(page(&api, &caller.tenant, query).await?))
 }
 
-pub async fn show(State(api): State<Api>, caller: Caller, Path(effect): Path<String>) -> Result<Json<Effect>> {
+pub async fn show(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Path(effect): Path<String>,
+) -> Result<Json<Effect>> {
     let unknown = || Problem::not_found("effect");
     let effect_id = name::hash(&effect).ok_or_else(unknown)?;
-    find(&api, &caller.tenant, &effect_id).await
+    let mut connection = api.store.statement().await?;
+    Ok(Json(find(&mut connection, &caller.tenant, &effect_id).await?))
 }
 
 /// One effect with its sends and with who settled its questions.
-pub async fn find(api: &Api, tenant: &str, effect_id: &[u8; 32]) -> Result<Json<Effect>> {
-    let row = ledger::find(&api.store, tenant, effect_id).await?.ok_or_else(|| Problem::not_found("effect"))?;
-    let sends = send::list_of_effect(&api.store, tenant, effect_id).await?;
-    let resolutions = resolution::list(&api.store, tenant, effect_id).await?;
+pub async fn find(tx: &mut Tx, tenant: &str, effect_id: &[u8; 32]) -> Result<Effect> {
+    let row = ledger::find(&mut *tx, tenant, effect_id).await?.ok_or_else(|| Problem::not_found("effect"))?;
+    let sends = send::list_of_effect(&mut *tx, tenant, effect_id).await?;
+    let resolutions = resolution::list(&mut *tx, tenant, effect_id).await?;
     let mut effect = view(row, sends.into_iter().map(Send::from).collect());
     effect.resolutions = resolutions.into_iter().map(Resolution::from).collect();
-    Ok(Json(effect))
+    Ok(effect)
 }
 
 /// One page of a tenant's effects, oldest first.

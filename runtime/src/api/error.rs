@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::keyed::Answer;
 use crate::gateway::vault;
 use crate::{registry, store};
 
@@ -27,6 +28,8 @@ enum Code {
     RunState,
     RunNameTaken,
     KeyInvalid,
+    KeyMismatch,
+    InFlight,
     RateLimited,
     TooLarge,
     MediaType,
@@ -50,6 +53,8 @@ impl Code {
             Self::RunState => (StatusCode::CONFLICT, "run_state_conflict"),
             Self::RunNameTaken => (StatusCode::CONFLICT, "deedbox.run_name_taken"),
             Self::KeyInvalid => (StatusCode::BAD_REQUEST, "idempotency_key_invalid"),
+            Self::KeyMismatch => (StatusCode::CONFLICT, "idempotency_key_mismatch"),
+            Self::InFlight => (StatusCode::CONFLICT, "idempotency_in_flight"),
             Self::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large"),
             Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
@@ -86,7 +91,7 @@ impl Problem {
         Self::new(Code::Unauthenticated, message)
     }
 
-    pub fn forbidden(message: &str) -> Self {
+    pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(Code::Forbidden, message)
     }
 
@@ -143,6 +148,20 @@ impl Problem {
         Self::new(Code::KeyInvalid, message)
     }
 
+    pub fn key_mismatch() -> Self {
+        Self::new(
+            Code::KeyMismatch,
+            "this Idempotency-Key came with another request before: use a new key for a new request",
+        )
+    }
+
+    pub fn in_flight() -> Self {
+        Self::new(
+            Code::InFlight,
+            "the first request with this Idempotency-Key is still being worked on: send it again later",
+        )
+    }
+
     pub fn rate_limited(message: impl Into<String>) -> Self {
         Self::new(Code::RateLimited, message)
     }
@@ -173,6 +192,27 @@ impl Problem {
         Self { code, message: message.into(), details: None, cause: None }
     }
 
+    /// Asking again would be answered the same: it may be stored under the request's key.
+    pub fn is_final(&self) -> bool {
+        let never = [
+            StatusCode::BAD_REQUEST,
+            StatusCode::UNAUTHORIZED,
+            StatusCode::FORBIDDEN,
+            StatusCode::REQUEST_TIMEOUT,
+            StatusCode::TOO_MANY_REQUESTS,
+        ];
+        let status = self.code.of().0;
+        let of_keys = matches!(self.code, Code::KeyMismatch | Code::InFlight);
+        status.is_client_error() && !never.contains(&status) && !of_keys
+    }
+
+    /// The answer that is stored for a final problem.
+    pub fn answer(&self) -> Answer {
+        let (status, error) = self.code.of();
+        let envelope = Envelope { error, message: &self.message, details: self.details.clone() };
+        Answer::json(status, &envelope).unwrap_or_else(|_| Answer::empty(status))
+    }
+
     /// Logs what only the log may know and makes the answer. `request_id` ties the two together.
     pub fn render(&self, request_id: Uuid) -> Response {
         let (status, error) = self.code.of();
@@ -185,7 +225,7 @@ impl Problem {
         let mut response = (status, axum::Json(envelope)).into_response();
         let extra = match self.code {
             Code::Unauthenticated => Some((header::WWW_AUTHENTICATE, "Bearer")),
-            Code::Unavailable => Some((header::RETRY_AFTER, "1")),
+            Code::Unavailable | Code::InFlight => Some((header::RETRY_AFTER, "1")),
             Code::RateLimited => Some((header::RETRY_AFTER, "5")),
             _ => None,
         };

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 
 use super::Api;
 use super::error::{Problem, Result};
+use crate::config::Config;
 
 /// The longest silence while a body arrives.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -44,56 +45,8 @@ impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
     }
 }
 
-/// A JSON body, and a JSON answer.
+/// A JSON answer.
 pub struct Json<T>(pub T);
-
-impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, api: &Api) -> Result<Self> {
-        let json = media_type(request.headers()).is_some_and(|kind| is_json(&kind));
-        if !json {
-            return Err(Problem::media_type("application/json"));
-        }
-        let bytes = read(request.into_body(), api.config.api.max_body_bytes).await?;
-        parse(&bytes).map(Self)
-    }
-}
-
-/// A JSON body that may be left out.
-pub struct OptionalJson<T>(pub T);
-
-impl<T: DeserializeOwned + Default> FromRequest<Api> for OptionalJson<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, api: &Api) -> Result<Self> {
-        if request.body().is_end_stream() {
-            return Ok(Self(T::default()));
-        }
-        Json::from_request(request, api).await.map(|Json(body)| Self(body))
-    }
-}
-
-/// A signal's payload: a JSON text, kept as it was sent; `null` when the body is empty.
-pub struct Payload(pub String);
-
-impl FromRequest<Api> for Payload {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, api: &Api) -> Result<Self> {
-        let json = media_type(request.headers()).is_some_and(|kind| is_json(&kind));
-        let bytes = read(request.into_body(), api.config.signals.max_payload_bytes).await?;
-        if bytes.is_empty() {
-            return Ok(Self("null".to_owned()));
-        }
-        if !json {
-            return Err(Problem::media_type("application/json"));
-        }
-        let payload: Box<RawValue> =
-            serde_json::from_slice(&bytes).map_err(|e| Problem::validation(format!("body: {e}")))?;
-        Ok(Self(payload.get().to_owned()))
-    }
-}
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
@@ -104,18 +57,10 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// The bytes of a component.
-pub struct Component(pub Bytes);
-
-impl FromRequest<Api> for Component {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, api: &Api) -> Result<Self> {
-        if media_type(request.headers()).as_deref() != Some("application/wasm") {
-            return Err(Problem::media_type("application/wasm"));
-        }
-        read(request.into_body(), api.config.api.max_component_bytes).await.map(Self)
-    }
+/// A JSON text as it was sent.
+pub fn json_text(bytes: &[u8], _config: &Config) -> Result<String> {
+    let text: Box<RawValue> = serde_json::from_slice(bytes).map_err(|e| Problem::validation(format!("body: {e}")))?;
+    Ok(text.get().to_owned())
 }
 
 /// A stored JSON text, put into an answer as it is.
@@ -128,16 +73,16 @@ pub fn stored<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
     serde_json::from_str(json).map_err(|e| Problem::internal(format!("a stored JSON text cannot be read: {e}")))
 }
 
-fn media_type(headers: &HeaderMap) -> Option<String> {
+pub fn media_type(headers: &HeaderMap) -> Option<String> {
     let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     kind.split(';').next().map(|kind| kind.trim().to_ascii_lowercase())
 }
 
-fn is_json(kind: &str) -> bool {
+pub fn is_json(kind: &str) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-async fn read(mut body: Body, limit: usize) -> Result<Bytes> {
+pub async fn read(mut body: Body, limit: usize) -> Result<Bytes> {
     if body.size_hint().lower() > limit as u64 {
         return Err(Problem::too_large(limit));
     }
@@ -154,7 +99,7 @@ async fn read(mut body: Body, limit: usize) -> Result<Bytes> {
 }
 
 /// Reads a body that must be an object: serde would take an array for a struct too.
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+pub fn parse<T: DeserializeOwned>(bytes: &[u8], _config: &Config) -> Result<T> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if first.is_some_and(|first| matches!(first, b'[')) {
         return Err(Problem::validation("body: must be a JSON object"));
@@ -185,18 +130,18 @@ mod tests {
     }
 
     fn refusal(text: &str) -> String {
-        format!("{:?}", parse::<Body>(text.as_bytes()).unwrap_err())
+        format!("{:?}", parse::<Body>(text.as_bytes(), &Config::default()).unwrap_err())
     }
 
     #[test]
     fn an_input_keeps_its_exact_text() {
         let text = r#"{"a": 9007199254740993, "b" : "\u0000\ud800", "a":1.0e2 }"#;
-        let body: Body = parse(format!("{{\"input\": {text} }}").as_bytes()).unwrap();
+        let body: Body = parse(format!("{{\"input\": {text} }}").as_bytes(), &Config::default()).unwrap();
         assert_eq!(body.input.unwrap().get(), text);
-        let empty: Body = parse(b" {} ").unwrap();
+        let empty: Body = parse(b" {} ", &Config::default()).unwrap();
         assert!(empty.input.is_none() && empty.count == 0);
         let deep = format!("{{\"input\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(parse::<Body>(deep.as_bytes()).is_ok());
+        assert!(parse::<Body>(deep.as_bytes(), &Config::default()).is_ok());
     }
 
     #[test]

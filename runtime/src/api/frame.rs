@@ -31,8 +31,7 @@ pub async fn frame(State(api): State<Api>, request: Request, next: Next) -> Resp
     let answer = async move {
         let clock = api.gateway.clock();
         let start = clock.elapsed();
-        let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
-        let response = answer.unwrap_or_else(|panic| Problem::internal(words(&*panic)).into_response());
+        let response = carried_out(request, next).await;
         let mut response = finish(response, request_id);
         if !rest.drain().await {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -42,6 +41,17 @@ pub async fn frame(State(api): State<Api>, request: Request, next: Next) -> Resp
         response
     };
     answer.instrument(span).await
+}
+
+/// What changes something goes on in a task of its own: a client that hangs up does not stop it.
+async fn carried_out(request: Request, next: Next) -> Response {
+    let only_reads = request.method().is_safe();
+    let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let answer = match only_reads {
+        true => answer.await,
+        false => tokio::spawn(answer.in_current_span()).await.unwrap_or_else(|lost| Err(Box::new(lost.to_string()))),
+    };
+    answer.unwrap_or_else(|panic| Problem::internal(words(&*panic)).into_response())
 }
 
 fn finish(mut response: Response, request_id: Uuid) -> Response {

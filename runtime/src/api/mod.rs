@@ -5,12 +5,15 @@
 
 mod activities;
 mod auth;
+mod body;
+mod canonical;
 mod control;
 mod effects;
 mod error;
 mod extract;
 mod frame;
 mod health;
+mod keyed;
 mod modules;
 mod name;
 mod page;

@@ -2,16 +2,19 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Api;
-use super::auth::Caller;
+use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
-use super::extract::{Component, Json, Path, raw, stored};
-use super::name;
+use super::extract::{Json, Path, raw, stored};
+use super::keyed::{Answer, Failed, Keyed, Work};
 use super::page::Page;
 use super::time::Time;
+use super::{Api, body, name};
+use crate::registry::Prepared;
+use crate::store::Tx;
 use crate::{host, store};
 
 #[derive(Serialize)]
@@ -42,36 +45,75 @@ struct Described {
     output_schema: Option<String>,
 }
 
-pub async fn upload(
-    State(api): State<Api>,
-    caller: Caller,
-    Component(bytes): Component,
-) -> Result<(StatusCode, Json<Module>)> {
-    let uploaded = api.registry.upload(&caller.tenant, bytes).await?;
-    let row = store::module::find(&api.store, &caller.tenant, &uploaded.digest).await?;
-    let row = row.ok_or_else(|| Problem::conflict("the module was deleted while it was uploaded: upload it again"))?;
-    let status = if uploaded.fresh { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(view(row)?)))
+pub async fn upload(State(api): State<Api>, request: Keyed<scope::Deploy, body::Component>) -> Result<Response> {
+    let prepared = async {
+        let tenant = request.caller.tenant.clone();
+        let uploaded = api.registry.prepare(&tenant, request.bytes()?.clone()).await?;
+        Ok(Upload { tenant, uploaded })
+    };
+    request.carry_out(&api, prepared).await
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Page<Module>>> {
+/// Stores a component that was found to be good.
+struct Upload {
+    tenant: String,
+    uploaded: Prepared,
+}
+
+impl Work for Upload {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        let fresh = self.uploaded.store(tx, &self.tenant).await?;
+        let row = store::module::find(&mut *tx, &self.tenant, &self.uploaded.digest).await?;
+        let gone = || Problem::conflict("the module was deleted while it was uploaded: upload it again");
+        let status = if fresh { StatusCode::CREATED } else { StatusCode::OK };
+        Ok(Answer::json(status, &view(row.ok_or_else(gone)?)?)?)
+    }
+}
+
+pub async fn list(State(api): State<Api>, caller: Caller<scope::Read>) -> Result<Json<Page<Module>>> {
     let rows = store::module::list(&api.store, &caller.tenant).await?;
     Ok(Json(Page::whole(rows.into_iter().map(view).collect::<Result<_>>()?)))
 }
 
-pub async fn show(State(api): State<Api>, caller: Caller, Path(digest): Path<String>) -> Result<Json<Module>> {
+pub async fn show(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Path(digest): Path<String>,
+) -> Result<Json<Module>> {
     let row = store::module::find(&api.store, &caller.tenant, &known(&digest)?).await?;
     Ok(Json(view(row.ok_or_else(unknown)?)?))
 }
 
-pub async fn delete(State(api): State<Api>, caller: Caller, Path(digest): Path<String>) -> Result<StatusCode> {
-    match store::module::delete(&api.store, &caller.tenant, &known(&digest)?).await {
-        Ok(true) => Ok(StatusCode::NO_CONTENT),
-        Ok(false) => Err(unknown()),
-        Err(error) if error.violates("activity_versions_module") => {
-            Err(Problem::conflict("a version of an activity uses this module; versions, and what they use, are kept"))
+pub async fn delete(
+    State(api): State<Api>,
+    Path(digest): Path<String>,
+    request: Keyed<scope::Deploy, body::Nothing>,
+) -> Result<Response> {
+    request
+        .carry_out(&api, async { Ok(Delete { tenant: request.caller.tenant.clone(), digest: known(&digest)? }) })
+        .await
+}
+
+struct Delete {
+    tenant: String,
+    digest: [u8; 32],
+}
+
+impl Work for Delete {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        match store::module::delete(tx, &self.tenant, &self.digest).await {
+            Ok(true) => Ok(Answer::nothing()),
+            Ok(false) => Err(unknown().into()),
+            Err(error) if error.violates("activity_versions_module") => {
+                let words = "a version of an activity uses this module; versions, and what they use, are kept";
+                Err(Problem::conflict(words).into())
+            }
+            Err(error) => Err(error.into()),
         }
-        Err(error) => Err(error.into()),
+    }
+
+    fn is_single(&self) -> bool {
+        true
     }
 }
 

@@ -1,16 +1,22 @@
 //! `/v1/providers`: the profiles that the caller's runs use: those that come with the program, and the tenant's own, which
 //! go before them by name.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::Api;
-use super::auth::Caller;
+use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path};
+use super::keyed::{Answer, Failed, Keyed, Work};
 use super::page::Page;
+use super::{Api, body, name};
+use crate::gateway::Gateway;
 use crate::gateway::provider::{Confidence, Profile};
+use crate::store::{self, Tx};
 
 #[derive(Serialize)]
 pub struct Provider {
@@ -40,7 +46,7 @@ pub struct Put {
     profile: String,
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Page<Provider>>> {
+pub async fn list(State(api): State<Api>, caller: Caller<scope::Read>) -> Result<Json<Page<Provider>>> {
     let own = api.gateway.profiles_of(&caller.tenant).await?;
     let shipped = api.gateway.profiles().all().filter(|profile| own.get(&profile.name.0).is_none());
     let mut all: Vec<Provider> = own.all().map(|p| view(p, true)).chain(shipped.map(|p| view(p, false))).collect();
@@ -48,31 +54,88 @@ pub async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Page<Pr
     Ok(Json(Page::whole(all)))
 }
 
-pub async fn show(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<Json<Shown>> {
+pub async fn show(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Path(name): Path<String>,
+) -> Result<Json<Shown>> {
     let own = api.gateway.profiles_of(&caller.tenant).await?;
     let found = own.get(&name).map(|p| (p, true)).or_else(|| api.gateway.profiles().get(&name).map(|p| (p, false)));
     let (profile, own) = found.ok_or_else(|| Problem::not_found("provider"))?;
     Ok(Json(Shown { provider: view(profile, own), profile: profile.text.clone() }))
 }
 
-pub async fn put(
-    State(api): State<Api>,
-    caller: Caller,
-    Path(name): Path<String>,
-    Json(body): Json<Put>,
-) -> Result<(StatusCode, Json<Provider>)> {
-    let profile = api.gateway.read_profile(&name, &body.profile).map_err(|e| Problem::validation(e.to_string()))?;
-    let fresh = api.gateway.put_profile(&caller.tenant, &profile, &body.profile).await?;
-    let status = if fresh { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(view(&profile, true))))
+pub async fn put(State(api): State<Api>, Path(name): Path<String>, request: Keyed<scope::Deploy>) -> Result<Response> {
+    let prepared = async {
+        let text = request.parse::<Put>(&api)?.profile;
+        let profile = api.gateway.read_profile(&name, &text).map_err(|e| Problem::validation(e.to_string()))?;
+        Ok(Replaced { gateway: api.gateway.clone(), tenant: request.caller.tenant.clone(), profile, text })
+    };
+    request.carry_out(&api, prepared).await
+}
+
+/// Puts a tenant's profile that has been read.
+struct Replaced {
+    gateway: Arc<Gateway>,
+    tenant: String,
+    profile: Profile,
+    text: String,
+}
+
+impl Work for Replaced {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        let fresh = store::provider::put(tx, &self.tenant, &self.profile.name.0, &self.text).await?;
+        let status = if fresh { StatusCode::CREATED } else { StatusCode::OK };
+        Ok(Answer::json(status, &view(&self.profile, true))?)
+    }
+
+    fn is_single(&self) -> bool {
+        true
+    }
+
+    fn done(&self) {
+        self.gateway.forget_profiles(&self.tenant);
+    }
 }
 
 /// Takes the tenant's own profile away; one that comes with the program is in its place again.
-pub async fn delete(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<StatusCode> {
-    match api.gateway.delete_profile(&caller.tenant, &name).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::not_found("provider of your own")),
+pub async fn delete(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    request: Keyed<scope::Deploy, body::Nothing>,
+) -> Result<Response> {
+    let prepared = async {
+        name::check("provider", &name).map_err(|_| unknown())?;
+        Ok(Removed { gateway: api.gateway.clone(), tenant: request.caller.tenant.clone(), name })
+    };
+    request.carry_out(&api, prepared).await
+}
+
+struct Removed {
+    gateway: Arc<Gateway>,
+    tenant: String,
+    name: String,
+}
+
+impl Work for Removed {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        match store::provider::delete(tx, &self.tenant, &self.name).await? {
+            true => Ok(Answer::nothing()),
+            false => Err(unknown().into()),
+        }
     }
+
+    fn is_single(&self) -> bool {
+        true
+    }
+
+    fn done(&self) {
+        self.gateway.forget_profiles(&self.tenant);
+    }
+}
+
+fn unknown() -> Problem {
+    Problem::not_found("provider of your own")
 }
 
 fn view(profile: &Profile, own: bool) -> Provider {

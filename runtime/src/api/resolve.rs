@@ -1,16 +1,21 @@
 //! `POST /v1/effects/{id}/resolve`: a person or a system says what became of an effect whose outcome nobody knows.
 
 use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
-use super::auth::Caller;
-use super::effects::{self, Effect};
+use super::auth::{Caller, scope};
+use super::effects;
 use super::error::{Problem, Result};
-use super::extract::{Json, Path};
+use super::extract::Path;
+use super::keyed::{Answer, Failed, Keyed, Work};
 use super::{Api, name};
 use crate::key::EffectId;
-use crate::store::effect::Answer;
+use crate::store::Tx;
+use crate::store::effect;
 use crate::store::resolution::{self, Outcome, Resolution, Resolved};
 
 /// The longest note, in bytes.
@@ -51,25 +56,45 @@ struct Supplied {
 
 pub async fn resolve(
     State(api): State<Api>,
-    caller: Caller,
     Path(effect): Path<String>,
-    Json(body): Json<Body>,
-) -> Result<Json<Effect>> {
-    let unknown = || Problem::not_found("effect");
-    let effect_id = name::hash(&effect).ok_or_else(unknown)?;
-    let resolution = read(&api, &caller, effect_id, body)?;
-    match resolution::resolve(&api.store, &caller.tenant, &resolution).await? {
-        Resolved::Done(state) => {
-            let (effect, state) = (EffectId(effect_id), state.as_str());
-            tracing::info!(effect.id = %effect, effect.state = state, token.id = %caller.token_id, "an effect was resolved");
-            effects::find(&api, &caller.tenant, &effect_id).await
+    request: Keyed<scope::Run>,
+) -> Result<Response> {
+    let prepared = async {
+        let effect_id = name::hash(&effect).ok_or_else(unknown)?;
+        let resolution = read(&api, &request.caller, effect_id, request.parse(&api)?)?;
+        Ok(Settle { tenant: request.caller.tenant.clone(), token_id: request.caller.token_id, resolution })
+    };
+    request.carry_out(&api, prepared).await
+}
+
+/// Settles an open question.
+struct Settle {
+    tenant: String,
+    token_id: Uuid,
+    resolution: Resolution,
+}
+
+impl Work for Settle {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        let effect_id = &self.resolution.effect_id;
+        match resolution::resolve_in(tx, &self.tenant, &self.resolution, false).await? {
+            Resolved::Done(state) => {
+                let (effect, state) = (EffectId(*effect_id), state.as_str());
+                tracing::info!(effect.id = %effect, effect.state = state, token.id = %self.token_id, "an effect was resolved");
+                Ok(Answer::json(StatusCode::OK, &effects::find(tx, &self.tenant, effect_id).await?)?)
+            }
+            Resolved::Unknown => Err(unknown().into()),
+            Resolved::NotOpen(state) => {
+                let words = format!("the effect is {}: its outcome is no open question", state.as_str());
+                Err(Problem::conflict(words).into())
+            }
+            Resolved::TooEarly { ms } => Err(too_early(ms).into()),
         }
-        Resolved::Unknown => Err(unknown()),
-        Resolved::NotOpen(state) => {
-            Err(Problem::conflict(format!("the effect is {}: its outcome is no open question", state.as_str())))
-        }
-        Resolved::TooEarly { ms } => Err(too_early(ms)),
     }
+}
+
+fn unknown() -> Problem {
+    Problem::not_found("effect")
 }
 
 pub fn too_early(ms: i64) -> Problem {
@@ -79,7 +104,7 @@ pub fn too_early(ms: i64) -> Problem {
     ))
 }
 
-fn read(api: &Api, caller: &Caller, effect_id: [u8; 32], body: Body) -> Result<Resolution> {
+fn read(api: &Api, caller: &Caller<scope::Run>, effect_id: [u8; 32], body: Body) -> Result<Resolution> {
     let outcome = match body.outcome {
         Said::Happened => Outcome::Happened,
         Said::DidNotHappen => Outcome::DidNotHappen,
@@ -107,7 +132,7 @@ fn read(api: &Api, caller: &Caller, effect_id: [u8; 32], body: Body) -> Result<R
 }
 
 /// Without a response it is a bare success, whose body was not kept.
-fn supplied(response: Option<Supplied>) -> Result<Answer> {
+fn supplied(response: Option<Supplied>) -> Result<effect::Answer> {
     let Supplied { status, headers, body } =
         response.unwrap_or(Supplied { status: 200, headers: Vec::new(), body: None });
     if !(200..=499).contains(&status) {
@@ -120,7 +145,7 @@ fn supplied(response: Option<Supplied>) -> Result<Answer> {
     }
     let headers: Vec<_> =
         headers.into_iter().map(|(name, value)| (name.to_lowercase(), crate::store::storable(&value))).collect();
-    Ok(Answer {
+    Ok(effect::Answer {
         status: i32::from(status),
         headers: serde_json::to_string(&headers).map_err(|e| Problem::internal(e.to_string()))?,
         body: body.map(String::into_bytes),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::auth::Caller;
+use super::auth::{Caller, scope};
 use super::effects::{self, Effect};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path, Query};
@@ -50,7 +50,7 @@ pub struct List {
 /// The snapshot; with `wait`, once the run has ended or the time is over.
 pub async fn show(
     State(api): State<Api>,
-    caller: Caller,
+    caller: Caller<scope::Read>,
     Path(run): Path<String>,
     Query(query): Query<Wait>,
 ) -> Result<Json<Run>> {
@@ -61,7 +61,11 @@ pub async fn show(
     Ok(Json(Run::new(row.ok_or_else(unknown)?)?))
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller, Query(query): Query<List>) -> Result<Json<Page<Summary>>> {
+pub async fn list(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Query(query): Query<List>,
+) -> Result<Json<Page<Summary>>> {
     check_state(query.state.as_deref(), &STATES)?;
     query.activity.as_deref().map_or(Ok(()), |activity| name::check("activity", activity))?;
     query.run_name.as_deref().map_or(Ok(()), |run_name| no_control("run_name", run_name))?;
@@ -81,7 +85,11 @@ pub async fn list(State(api): State<Api>, caller: Caller, Query(query): Query<Li
     Ok(Json(Page { items: rows.into_iter().map(Summary::new).collect::<Result<_>>()?, after }))
 }
 
-pub async fn attempts(State(api): State<Api>, caller: Caller, Path(run): Path<String>) -> Result<Json<Page<Attempt>>> {
+pub async fn attempts(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Path(run): Path<String>,
+) -> Result<Json<Page<Attempt>>> {
     let row = find(&api, &caller.tenant, &run).await?;
     let rows = run::list_attempts(&api.store, &caller.tenant, row.run_id).await?;
     Ok(Json(Page::whole(rows.into_iter().map(Attempt::new).collect::<Result<_>>()?)))
@@ -89,7 +97,7 @@ pub async fn attempts(State(api): State<Api>, caller: Caller, Path(run): Path<St
 
 pub async fn effects(
     State(api): State<Api>,
-    caller: Caller,
+    caller: Caller<scope::Read>,
     Path(run): Path<String>,
     Query(query): Query<effects::OfRun>,
 ) -> Result<Json<Page<Effect>>> {
@@ -97,7 +105,11 @@ pub async fn effects(
     Ok(Json(effects::page(&api, &caller.tenant, effects::List::of_run(row.run_id, query)).await?))
 }
 
-pub async fn log(State(api): State<Api>, caller: Caller, Path(run): Path<String>) -> Result<Json<Page<Log>>> {
+pub async fn log(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Path(run): Path<String>,
+) -> Result<Json<Page<Log>>> {
     let row = find(&api, &caller.tenant, &run).await?;
     let rows = store::log::list(&api.store, &caller.tenant, row.run_id).await?;
     Ok(Json(Page::whole(rows.into_iter().map(Log::from).collect())))

@@ -1,18 +1,19 @@
 //! `/v1/secrets`: credentials for providers. They can be put, named and deleted, never read.
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::Api;
-use super::auth::Caller;
+use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path};
-use super::name;
+use super::keyed::{Answer, Failed, Keyed, Work};
 use super::page::Page;
 use super::time::Time;
-use crate::store;
+use super::{Api, body, name};
+use crate::store::secret::Sealed;
+use crate::store::{self, Tx};
 
 const LONGEST_VALUE: usize = 8192;
 
@@ -28,32 +29,73 @@ pub struct Name {
     updated_at: Time,
 }
 
-pub async fn put(
-    State(api): State<Api>,
-    caller: Caller,
-    Path(name): Path<String>,
-    Json(body): Json<Put>,
-) -> Result<StatusCode> {
-    let value = Zeroizing::new(body.value);
-    name::check("secret name", &name)?;
-    check_value(&value)?;
-    api.gateway.vault().put(&caller.tenant, &name, &value).await?;
-    Ok(StatusCode::NO_CONTENT)
+pub async fn put(State(api): State<Api>, Path(name): Path<String>, request: Keyed<scope::Deploy>) -> Result<Response> {
+    let prepared = async {
+        name::check("secret name", &name)?;
+        let value = Zeroizing::new(request.parse::<Put>(&api)?.value);
+        check_value(&value)?;
+        let tenant = request.caller.tenant.clone();
+        Ok(Stored { sealed: api.gateway.vault().sealed(&tenant, &name, &value), tenant, name })
+    };
+    request.carry_out(&api, prepared).await
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Page<Name>>> {
+/// Stores a sealed value.
+struct Stored {
+    tenant: String,
+    name: String,
+    sealed: Sealed,
+}
+
+impl Work for Stored {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        store::secret::put(tx, &self.tenant, &self.name, &self.sealed).await?;
+        Ok(Answer::nothing())
+    }
+
+    fn is_single(&self) -> bool {
+        true
+    }
+}
+
+pub async fn list(State(api): State<Api>, caller: Caller<scope::Read>) -> Result<Json<Page<Name>>> {
     let rows = store::secret::list(&api.store, &caller.tenant).await?;
     let view = |row: store::secret::Name| Name { name: row.name, updated_at: row.updated_at.into() };
     Ok(Json(Page::whole(rows.into_iter().map(view).collect())))
 }
 
-pub async fn delete(State(api): State<Api>, caller: Caller, Path(name): Path<String>) -> Result<StatusCode> {
-    let unknown = || Problem::not_found("secret");
-    name::check("secret name", &name).map_err(|_| unknown())?;
-    match store::secret::delete(&api.store, &caller.tenant, &name).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(unknown()),
+pub async fn delete(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    request: Keyed<scope::Deploy, body::Nothing>,
+) -> Result<Response> {
+    let prepared = async {
+        name::check("secret name", &name).map_err(|_| unknown())?;
+        Ok(Deleted { tenant: request.caller.tenant.clone(), name })
+    };
+    request.carry_out(&api, prepared).await
+}
+
+struct Deleted {
+    tenant: String,
+    name: String,
+}
+
+impl Work for Deleted {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        match store::secret::delete(tx, &self.tenant, &self.name).await? {
+            true => Ok(Answer::nothing()),
+            false => Err(unknown().into()),
+        }
     }
+
+    fn is_single(&self) -> bool {
+        true
+    }
+}
+
+fn unknown() -> Problem {
+    Problem::not_found("secret")
 }
 
 /// A value goes into a header: nothing may be in it that no header may have.

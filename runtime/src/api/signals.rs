@@ -1,19 +1,23 @@
 //! `/v1/runs/{id}/signals`: messages to a run. A key counts once in the life of the run, whatever the signal's name.
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
-use super::auth::Caller;
+use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
-use super::extract::{Json, Path, Payload, Query, raw};
+use super::extract::{Json, Path, Query, raw};
+use super::keyed::{self, Answer, Failed, Keyed, Work};
 use super::page::{self, Page};
+use super::request_key::Handling;
 use super::time::Time;
-use super::{Api, name, request_key, runs};
-use crate::store::effect::Answer;
+use super::{Api, body, name, request_key, runs};
 use crate::store::resolution::{Outcome, Resolved};
 use crate::store::signal::{self, Delivered, Delivery, Named, Resolving};
+use crate::store::{Tx, effect, run};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,47 +62,85 @@ pub struct List {
     limit: Option<u32>,
 }
 
+/// A signal's key is kept with its run, for as long as the run: it has no other record.
 pub async fn deliver(
     State(api): State<Api>,
-    caller: Caller,
     Path((run, name)): Path<(String, String)>,
     Query(options): Query<Options>,
-    headers: HeaderMap,
-    payload: Payload,
-) -> Result<(StatusCode, Json<Answered>)> {
+    request: Keyed<scope::Run, body::Payload>,
+) -> Result<Response> {
     let run_id = name::uuid(&run).ok_or_else(runs::unknown)?;
     name::check("signal name", &name)?;
-    let idempotency_key = key(&headers, options.idempotency_key.as_deref())?;
-    let resolving = resolving(&api, &caller, &name, &payload.0, options.resolves, options.outcome)?;
-    let delivery = Delivery { name, payload: payload.0, idempotency_key };
-    let most = api.config.signals.max_unread;
-    let done = signal::deliver(&api.store, &caller.tenant, run_id, &delivery, most, resolving.as_ref()).await?;
-    let signal_delivered = match done.delivered {
-        Delivered::Fresh => true,
-        Delivered::Duplicate => false,
-        Delivered::Ended => {
-            let row = runs::find(&api, &caller.tenant, &run).await?;
-            return Err(Problem::run_terminal(&row.state));
+    let idempotency_key = key(&request, options.idempotency_key.as_deref())?;
+    let lenient = request.handling == Handling::Lenient;
+    let payload = match (request.payload(&api), &idempotency_key) {
+        (Ok(payload), _) => payload,
+        // Whatever it says: a known key is answered before it is read.
+        (Err(problem), Some(key)) if lenient => {
+            let known = signal::is_known(&api.store, &request.caller.tenant, run_id, key).await?;
+            if known { "null".to_owned() } else { return Err(problem) }
         }
-        Delivered::Full => {
-            return Err(Problem::rate_limited(format!("the run has {most} unread signals, which is the limit")));
-        }
-        Delivered::Unknown => return Err(runs::unknown()),
+        (Err(problem), _) => return Err(problem),
     };
-    let effect_resolved = match done.resolved {
-        None => resolving.map(|_| false),
-        Some(Resolved::Done(_)) => Some(true),
-        Some(Resolved::NotOpen(_)) => Some(false),
-        Some(Resolved::Unknown) => return Err(Problem::not_found("effect of this run")),
-        Some(Resolved::TooEarly { ms }) => return Err(super::resolve::too_early(ms)),
+    let resolving = resolving(&api, &request.caller, &name, &payload, options.resolves, options.outcome)?;
+    let work = Deliver {
+        tenant: request.caller.tenant.clone(),
+        run_id,
+        delivery: Delivery { name, payload, idempotency_key },
+        max_unread: api.config.signals.max_unread,
+        resolving,
     };
-    Ok((StatusCode::ACCEPTED, Json(Answered { signal_delivered, effect_resolved })))
+    let mut response = keyed::unkeyed(&api, &work).await?.response(false);
+    if lenient {
+        let (name, value) = request_key::APPLIED;
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+/// Delivers one signal.
+struct Deliver {
+    tenant: String,
+    run_id: Uuid,
+    delivery: Delivery,
+    max_unread: u64,
+    resolving: Option<Resolving>,
+}
+
+impl Work for Deliver {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        let (tenant, run_id, most) = (self.tenant.as_str(), self.run_id, self.max_unread);
+        let resolving = self.resolving.as_ref();
+        let done = signal::deliver_resolving(tx, tenant, run_id, &self.delivery, most, resolving).await?;
+        let signal_delivered = match done.delivered {
+            Delivered::Fresh => true,
+            Delivered::Duplicate => false,
+            Delivered::Ended => {
+                let row = run::find(&mut *tx, tenant, run_id).await?.ok_or_else(runs::unknown)?;
+                return Err(Problem::run_terminal(&row.state).into());
+            }
+            Delivered::Full => {
+                let words = format!("the run has {most} unread signals, which is the limit");
+                return Err(Problem::rate_limited(words).into());
+            }
+            Delivered::Unknown => return Err(runs::unknown().into()),
+        };
+        let effect_resolved = match done.resolved {
+            None => resolving.map(|_| false),
+            Some(Resolved::Done(_)) => Some(true),
+            Some(Resolved::NotOpen(_)) => Some(false),
+            Some(Resolved::Unknown) => return Err(Problem::not_found("effect of this run").into()),
+            Some(Resolved::TooEarly { ms }) => return Err(super::resolve::too_early(ms).into()),
+        };
+        let answer = Answer::json(StatusCode::ACCEPTED, &Answered { signal_delivered, effect_resolved })?;
+        Ok(if signal_delivered { answer } else { answer.repeated() })
+    }
 }
 
 /// In the order in which they were received.
 pub async fn list(
     State(api): State<Api>,
-    caller: Caller,
+    caller: Caller<scope::Read>,
     Path(run): Path<String>,
     Query(query): Query<List>,
 ) -> Result<Json<Page<Signal>>> {
@@ -122,17 +164,17 @@ pub async fn list(
     Ok(Json(Page { items: rows.into_iter().map(view).collect::<Result<_>>()?, after }))
 }
 
-fn key(headers: &HeaderMap, query: Option<&str>) -> Result<Option<String>> {
-    match (request_key::of(headers)?, query) {
-        (Some(key), _) => Ok(Some(key)),
+fn key(request: &Keyed<scope::Run, body::Payload>, query: Option<&str>) -> Result<Option<String>> {
+    match (request.key(), query) {
+        (Some(key), _) => Ok(Some(key.to_owned())),
         (None, None | Some("")) => Ok(None),
-        (None, Some(key)) => request_key::check("idempotency_key", key).map(Some),
+        (None, Some(key)) => request_key::check("idempotency_key", key, request.handling).map(Some),
     }
 }
 
 fn resolving(
     api: &Api,
-    caller: &Caller,
+    caller: &Caller<scope::Run>,
     signal: &str,
     payload: &str,
     resolves: Option<String>,
@@ -148,7 +190,7 @@ fn resolving(
         Said::Happened => Outcome::Happened,
         Said::DidNotHappen => Outcome::DidNotHappen,
     };
-    let answer = (outcome == Outcome::Happened).then(|| Answer {
+    let answer = (outcome == Outcome::Happened).then(|| effect::Answer {
         status: 200,
         headers: r#"[["content-type","application/json"]]"#.to_owned(),
         body: Some(payload.as_bytes().to_vec()),

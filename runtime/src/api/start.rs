@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use axum::http::{HeaderName, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::auth::Caller;
+use super::auth::scope;
 use super::error::{Problem, Result};
-use super::extract::{Json, Path, stored};
+use super::extract::{Path, stored};
+use super::keyed::{Answer, Failed, Keyed, Outcome, Work};
+use super::request_key::Handling;
 use super::runs::{self, Started};
-use super::{Api, activities, name, request_key};
+use super::{Api, activities, body, name, request_key};
 use crate::policy::{Policy, Retry, Span};
-use crate::store::activity;
 use crate::store::signal::{Delivered, Delivery};
 use crate::store::start::{self, NewRun, Reuse, StartAt};
+use crate::store::{Tx, activity, run};
 
 /// The longest run name, in bytes, and the most labels and their longest value.
 const MAX_RUN_NAME_BYTES: usize = 256;
@@ -49,6 +52,9 @@ pub struct Start {
     #[serde(default)]
     labels: BTreeMap<String, String>,
     signal: Option<FirstSignal>,
+    /// The request's key, for senders that cannot set a header. The header goes before it.
+    #[expect(dead_code, reason = "it is read before the rest of the body")]
+    idempotency_key: Option<String>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -69,44 +75,103 @@ struct FirstSignal {
     idempotency_key: Option<String>,
 }
 
-type Location = [(HeaderName, String); 1];
-
 pub async fn start(
     State(api): State<Api>,
-    caller: Caller,
     Path(name): Path<String>,
-    Json(body): Json<Start>,
-) -> Result<(StatusCode, Location, Json<Started>)> {
-    activities::known(&name)?;
-    let version = activity::find_latest(&api.store, &caller.tenant, &name).await?;
-    let version = version.ok_or_else(activities::unknown)?;
-    let run = planned(&api, version, body)?;
-    let started = start::start(&api.store, &caller.tenant, &run, api.config.signals.max_unread).await?;
-    let run_name = run.name.is_some();
-    let (status, answer) = match started {
-        start::Started::Fresh { created_at } => {
-            tracing::info!(run.id = %run.run_id, activity.name = run.activity, "started");
-            (StatusCode::CREATED, Started::fresh(run, created_at, run_name))
-        }
-        start::Started::Attached { run_id, signal } => {
-            check_delivered(signal)?;
-            let row = runs::find(&api, &caller.tenant, &run_id.to_string()).await?;
-            let delivered = signal.map(|signal| signal == Delivered::Fresh);
-            (StatusCode::OK, Started::attached(row, delivered))
-        }
-        start::Started::Taken { run_id, ended: true } => return Err(Problem::run_name_taken(run_id)),
-        start::Started::Taken { run_id, ended: false } => return Err(Problem::run_active(run_id)),
-    };
-    let location = [(header::LOCATION, format!("/v1/runs/{}", answer.run_id()))];
-    Ok((status, location, Json(answer)))
+    request: Keyed<scope::Run, body::Start>,
+) -> Result<Response> {
+    let tenant = &request.caller.tenant;
+    let outcome = request.outcome(&api, async {
+        let run = plan(&api, tenant, &name, request.parse(&api)?).await?;
+        Ok(Begin { tenant: tenant.clone(), run, max_unread: api.config.signals.max_unread, keyed: request.is_keyed() })
+    });
+    let Outcome { answer, replayed } = outcome.await?;
+    if request.handling == Handling::Strict {
+        return Ok(answer.response(replayed));
+    }
+    let answer = if replayed { again(&api, tenant, answer).await? } else { answer };
+    let mut response = answer.response(replayed);
+    let (name, value) = request_key::APPLIED;
+    response.headers_mut().insert(name, HeaderValue::from_static(value));
+    Ok(response)
 }
 
-/// Attaching does not start a run whose signal was not taken.
-fn check_delivered(signal: Option<Delivered>) -> Result<()> {
-    match signal {
-        Some(Delivered::Full) => Err(Problem::rate_limited("the run has too many unread signals: try again later")),
-        _ => Ok(()),
+/// Starts one run.
+pub struct Begin {
+    tenant: String,
+    run: NewRun,
+    max_unread: u64,
+    /// Only a request with a key is told how it was met.
+    keyed: bool,
+}
+
+impl Work for Begin {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        let (status, answer) = match begin(tx, &self.tenant, &self.run, self.max_unread).await? {
+            Begun::Fresh { created_at } => {
+                let named = self.run.name.is_some() || self.keyed;
+                (StatusCode::CREATED, Started::fresh(&self.run, created_at, named))
+            }
+            Begun::Attached { row, signal } => {
+                (StatusCode::OK, Started::attached(row, signal.map(|signal| signal == Delivered::Fresh)))
+            }
+        };
+        let answer = if self.keyed { answer.deduplicated(false) } else { answer };
+        let run_id = answer.run_id();
+        Ok(Answer::json(status, &answer)?.located(format!("/v1/runs/{run_id}")).of_run(run_id))
     }
+
+    fn is_single(&self) -> bool {
+        self.run.is_single()
+    }
+
+    fn done(&self) {
+        tracing::info!(run.id = %self.run.run_id, activity.name = self.run.activity, "started");
+    }
+}
+
+/// The run that a start gives.
+pub enum Begun {
+    Fresh {
+        created_at: DateTime<Utc>,
+    },
+    /// The run of that name was there. The signal, if there was one, was delivered to it.
+    Attached {
+        row: Box<run::Run>,
+        signal: Option<Delivered>,
+    },
+}
+
+/// Starts a run in a transaction, or attaches to the one of its name.
+pub async fn begin(tx: &mut Tx, tenant: &str, run: &NewRun, max_unread: u64) -> std::result::Result<Begun, Failed> {
+    match start::start(tx, tenant, run, max_unread).await? {
+        start::Started::Fresh { created_at } => Ok(Begun::Fresh { created_at }),
+        // Attaching does not start a run whose signal was not taken.
+        start::Started::Attached { signal: Some(Delivered::Full), .. } => {
+            Err(Problem::rate_limited("the run has too many unread signals: try again later").into())
+        }
+        start::Started::Attached { run_id, signal } => {
+            let row = run::find(&mut *tx, tenant, run_id).await?.ok_or_else(runs::unknown)?;
+            Ok(Begun::Attached { row: Box::new(row), signal })
+        }
+        start::Started::Taken { run_id, ended: true } => Err(Problem::run_name_taken(run_id).into()),
+        start::Started::Taken { run_id, ended: false } => Err(Problem::run_active(run_id).into()),
+    }
+}
+
+/// What lenient handling answers to a known key: the run that it started, as it is now.
+async fn again(api: &Api, tenant: &str, answer: Answer) -> Result<Answer> {
+    let Some(run_id) = answer.run_id() else { return Ok(answer) };
+    let row = run::find(&api.store, tenant, run_id).await?.ok_or_else(runs::unknown)?;
+    let started = Started::attached(Box::new(row), None).deduplicated(true);
+    Ok(Answer::json(StatusCode::OK, &started)?.located(format!("/v1/runs/{run_id}")).of_run(run_id))
+}
+
+/// A run as the body and the activity's policy want it; nothing is stored.
+pub async fn plan(api: &Api, tenant: &str, activity: &str, body: Start) -> Result<NewRun> {
+    activities::known(activity)?;
+    let version = activity::find_latest(&api.store, tenant, activity).await?;
+    planned(api, version.ok_or_else(activities::unknown)?, body)
 }
 
 fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun> {
@@ -195,8 +260,10 @@ fn first_signal(api: &Api, signal: FirstSignal) -> Result<Delivery> {
     if payload.len() > most {
         return Err(Problem::too_large(most));
     }
-    let idempotency_key =
-        signal.idempotency_key.map(|key| request_key::check("signal.idempotency_key", &key)).transpose()?;
+    let idempotency_key = signal
+        .idempotency_key
+        .map(|key| request_key::check("signal.idempotency_key", &key, Handling::Strict))
+        .transpose()?;
     Ok(Delivery { name: signal.name, payload, idempotency_key })
 }
 

@@ -2,16 +2,19 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Api;
-use super::auth::Admin;
+use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path};
-use super::name;
+use super::keyed::{Answer, Failed, Keyed, Work};
 use super::page::Page;
 use super::time::Time;
+use super::{Api, body, name};
+use crate::store::Tx;
+use crate::store::token::NewToken;
 use crate::{store, token};
 
 #[derive(Deserialize, Serialize)]
@@ -41,15 +44,27 @@ pub struct Token {
     created_at: Time,
 }
 
-pub async fn create(State(api): State<Api>, _: Admin, Json(body): Json<Tenant>) -> Result<(StatusCode, Json<Tenant>)> {
-    name::check_tenant("tenant", &body.tenant)?;
-    match store::tenant::create(&api.store, &body.tenant).await? {
-        true => Ok((StatusCode::CREATED, Json(body))),
-        false => Err(Problem::conflict("there is such a tenant already")),
+pub async fn create(State(api): State<Api>, request: Keyed<scope::Admin>) -> Result<Response> {
+    let prepared = async {
+        let body: Tenant = request.parse(&api)?;
+        name::check_tenant("tenant", &body.tenant)?;
+        Ok(Create(body))
+    };
+    request.carry_out(&api, prepared).await
+}
+
+struct Create(Tenant);
+
+impl Work for Create {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        match store::tenant::create(tx, &self.0.tenant).await? {
+            true => Ok(Answer::json(StatusCode::CREATED, &self.0)?),
+            false => Err(Problem::conflict("there is such a tenant already").into()),
+        }
     }
 }
 
-pub async fn list(State(api): State<Api>, _: Admin) -> Result<Json<Page<Tenant>>> {
+pub async fn list(State(api): State<Api>, _: Caller<scope::Admin>) -> Result<Json<Page<Tenant>>> {
     let tenants = store::tenant::list(&api.store).await?;
     Ok(Json(Page::whole(tenants.into_iter().map(|tenant| Tenant { tenant }).collect())))
 }
@@ -69,65 +84,129 @@ pub struct Bounds {
     paused: bool,
 }
 
-pub async fn limits(State(api): State<Api>, _: Admin, Path(tenant): Path<String>) -> Result<Json<Bounds>> {
+pub async fn limits(
+    State(api): State<Api>,
+    _: Caller<scope::Admin>,
+    Path(tenant): Path<String>,
+) -> Result<Json<Bounds>> {
     known(&tenant)?;
     let limits = store::tenant::limits(&api.store, &tenant).await?.ok_or_else(unknown)?;
-    let max_running = limits.max_running.and_then(|most| u32::try_from(most).ok());
-    Ok(Json(Bounds { limits: Limits { max_running }, paused: limits.paused }))
+    Ok(Json(limits.into()))
+}
+
+impl From<store::tenant::Limits> for Bounds {
+    fn from(limits: store::tenant::Limits) -> Self {
+        let max_running = limits.max_running.and_then(|most| u32::try_from(most).ok());
+        Self { limits: Limits { max_running }, paused: limits.paused }
+    }
 }
 
 /// Replaces all limits of the tenant.
 pub async fn set_limits(
-    state: State<Api>,
-    admin: Admin,
+    State(api): State<Api>,
     Path(tenant): Path<String>,
-    Json(body): Json<Limits>,
-) -> Result<Json<Bounds>> {
-    known(&tenant)?;
-    let max_running = body.max_running.map(i32::try_from).transpose();
-    let max_running =
-        max_running.map_err(|_| Problem::validation(format!("max_running: must be at most {}", i32::MAX)))?;
-    if !store::tenant::set_limits(&state.store, &tenant, max_running).await? {
-        return Err(unknown());
+    request: Keyed<scope::Admin>,
+) -> Result<Response> {
+    let prepared = async {
+        known(&tenant)?;
+        let max_running = request.parse::<Limits>(&api)?.max_running.map(i32::try_from).transpose();
+        let words = || Problem::validation(format!("max_running: must be at most {}", i32::MAX));
+        Ok(SetLimits { tenant, max_running: max_running.map_err(|_| words())? })
+    };
+    request.carry_out(&api, prepared).await
+}
+
+struct SetLimits {
+    tenant: String,
+    max_running: Option<i32>,
+}
+
+impl Work for SetLimits {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        if !store::tenant::set_limits(&mut *tx, &self.tenant, self.max_running).await? {
+            return Err(unknown().into());
+        }
+        let limits = store::tenant::limits(&mut *tx, &self.tenant).await?.ok_or_else(unknown)?;
+        Ok(Answer::json(StatusCode::OK, &Bounds::from(limits))?)
     }
-    limits(state, admin, Path(tenant)).await
 }
 
 /// No attempt of the tenant begins until it is resumed; those under way end by themselves.
-pub async fn pause(State(api): State<Api>, _: Admin, Path(tenant): Path<String>) -> Result<StatusCode> {
-    set_paused(&api, &tenant, true).await
+pub async fn pause(
+    State(api): State<Api>,
+    Path(tenant): Path<String>,
+    request: Keyed<scope::Admin, body::Nothing>,
+) -> Result<Response> {
+    request.carry_out(&api, async { Paused::new(tenant, true) }).await
 }
 
-pub async fn resume(State(api): State<Api>, _: Admin, Path(tenant): Path<String>) -> Result<StatusCode> {
-    set_paused(&api, &tenant, false).await
+pub async fn resume(
+    State(api): State<Api>,
+    Path(tenant): Path<String>,
+    request: Keyed<scope::Admin, body::Nothing>,
+) -> Result<Response> {
+    request.carry_out(&api, async { Paused::new(tenant, false) }).await
 }
 
-async fn set_paused(api: &Api, tenant: &str, paused: bool) -> Result<StatusCode> {
-    known(tenant)?;
-    match store::control::pause_tenant(&api.store, tenant, paused).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(unknown()),
+struct Paused {
+    tenant: String,
+    paused: bool,
+}
+
+impl Paused {
+    fn new(tenant: String, paused: bool) -> Result<Self> {
+        known(&tenant)?;
+        Ok(Self { tenant, paused })
+    }
+}
+
+impl Work for Paused {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        match store::control::pause_tenant(tx, &self.tenant, self.paused).await? {
+            true => Ok(Answer::nothing()),
+            false => Err(unknown().into()),
+        }
     }
 }
 
 pub async fn mint(
     State(api): State<Api>,
-    _: Admin,
     Path(tenant): Path<String>,
-    Json(body): Json<Mint>,
-) -> Result<(StatusCode, Json<Minted>)> {
-    known(&tenant)?;
-    name::check_label("label", &body.label)?;
-    let (token_id, token, hash) = token::mint(&tenant);
-    match store::token::create(&api.store, &tenant, token_id, &hash, &body.label).await {
-        Ok(()) => {}
-        Err(error) if error.violates("tokens_tenant") => return Err(unknown()),
-        Err(error) => return Err(error.into()),
-    }
-    Ok((StatusCode::CREATED, Json(Minted { token_id: text(token_id), token, label: body.label })))
+    request: Keyed<scope::Admin>,
+) -> Result<Response> {
+    let prepared = async {
+        known(&tenant)?;
+        let body: Mint = request.parse(&api)?;
+        name::check_label("label", &body.label)?;
+        let (token_id, token, secret_hash) = token::mint(&tenant);
+        let scopes = scope::OF_TENANTS.map(str::to_owned).to_vec();
+        let new = NewToken { token_id, secret_hash, label: body.label.clone(), scopes, expires_at: None };
+        Ok(MintToken { tenant, new, minted: Minted { token_id: text(token_id), token, label: body.label } })
+    };
+    request.carry_out(&api, prepared).await
 }
 
-pub async fn tokens(State(api): State<Api>, _: Admin, Path(tenant): Path<String>) -> Result<Json<Page<Token>>> {
+struct MintToken {
+    tenant: String,
+    new: NewToken,
+    minted: Minted,
+}
+
+impl Work for MintToken {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        match store::token::create(tx, &self.tenant, &self.new).await {
+            Ok(()) => Ok(Answer::json(StatusCode::CREATED, &self.minted)?.secret()),
+            Err(error) if error.violates("tokens_tenant") => Err(unknown().into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+pub async fn tokens(
+    State(api): State<Api>,
+    _: Caller<scope::Admin>,
+    Path(tenant): Path<String>,
+) -> Result<Json<Page<Token>>> {
     known(&tenant)?;
     let rows = store::token::list(&api.store, &tenant).await?;
     if rows.is_empty() && !store::tenant::list(&api.store).await?.contains(&tenant) {
@@ -143,16 +222,33 @@ pub async fn tokens(State(api): State<Api>, _: Admin, Path(tenant): Path<String>
 
 pub async fn revoke(
     State(api): State<Api>,
-    _: Admin,
     Path((tenant, token)): Path<(String, String)>,
-) -> Result<StatusCode> {
-    known(&tenant)?;
-    let no_token = || Problem::not_found("token");
-    let token_id = Uuid::try_parse(&token).ok().filter(|id| text(*id) == token || id.to_string() == token);
-    match store::token::delete(&api.store, &tenant, token_id.ok_or_else(no_token)?).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(no_token()),
+    request: Keyed<scope::Admin, body::Nothing>,
+) -> Result<Response> {
+    let prepared = async {
+        known(&tenant)?;
+        let token_id = Uuid::try_parse(&token).ok().filter(|id| text(*id) == token || id.to_string() == token);
+        Ok(Revoke { tenant, token_id: token_id.ok_or_else(no_token)? })
+    };
+    request.carry_out(&api, prepared).await
+}
+
+struct Revoke {
+    tenant: String,
+    token_id: Uuid,
+}
+
+impl Work for Revoke {
+    async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        match store::token::delete(tx, &self.tenant, self.token_id).await? {
+            true => Ok(Answer::nothing()),
+            false => Err(no_token().into()),
+        }
     }
+}
+
+fn no_token() -> Problem {
+    Problem::not_found("token")
 }
 
 /// A token's id as the token's text shows it.

@@ -4,7 +4,7 @@
 use axum::extract::State;
 use serde::Serialize;
 
-use super::auth::Caller;
+use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path};
 use super::time::Time;
@@ -31,7 +31,11 @@ struct Row {
     at: Time,
 }
 
-pub async fn show(State(api): State<Api>, caller: Caller, Path(segment): Path<String>) -> Result<Json<Witness>> {
+pub async fn show(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Path(segment): Path<String>,
+) -> Result<Json<Witness>> {
     let unknown = || Problem::not_found("run");
     let bound = unproject(&segment)?;
     let (tenant, opaque) = bound.split_once('/').ok_or_else(unknown)?;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::settings::{ADMIN_TOKEN, POSTGRES, TOKEN};
+use crate::store::token::NewToken;
 use crate::store::{self, Store, tenant};
 use crate::{postgres, token};
 
@@ -114,14 +115,14 @@ async fn fill(store: &Store, dir: &Path) -> anyhow::Result<Tokens> {
 async fn keep_token(store: &Store, tenant: &str, file: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     if let Some(parsed) = token::parse(text.trim()).filter(|parsed| parsed.tenant == tenant) {
-        let known = store::token::find_hash(store, tenant, parsed.token_id).await?;
-        if known.is_some_and(|hash| hash == token::hash(parsed.secret)) {
+        let known = store::token::find(store, tenant, parsed.token_id).await?;
+        if known.is_some_and(|grant| grant.secret_hash == token::hash(parsed.secret) && !grant.expired) {
             return Ok(text.trim().to_owned());
         }
     }
     let (token_id, text, hash) = token::mint(tenant);
     write_private(file, &text).with_context(|| format!("cannot write {}", file.display()))?;
-    store::token::create(store, tenant, token_id, &hash, "deedbox up").await?;
+    store::token::create(store, tenant, &NewToken::whole(tenant, token_id, hash, "deedbox up")).await?;
     Ok(text)
 }
 

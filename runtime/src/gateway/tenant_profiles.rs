@@ -46,18 +46,9 @@ impl Gateway {
         Err(ProfileError { file, message: format!("name: is `{}`, but it is put as `{name}`", profile.name) })
     }
 
-    /// Puts a tenant's profile, once it has been read. True when there was none.
-    pub async fn put_profile(&self, tenant: &str, profile: &Profile, text: &str) -> Result<bool, store::Error> {
-        let fresh = store::provider::put(&self.store, tenant, &profile.name.0, text).await?;
+    /// Reads the tenant's profiles anew when they are needed next: one was changed.
+    pub fn forget_profiles(&self, tenant: &str) {
         lock(&self.tenant_profiles.0).remove(tenant);
-        Ok(fresh)
-    }
-
-    /// False when there was none.
-    pub async fn delete_profile(&self, tenant: &str, name: &str) -> Result<bool, store::Error> {
-        let was = store::provider::delete(&self.store, tenant, name).await?;
-        lock(&self.tenant_profiles.0).remove(tenant);
-        Ok(was)
     }
 
     async fn read_profiles(&self, tenant: &str) -> Result<Profiles, store::Error> {

@@ -123,6 +123,11 @@ impl MasterKey {
         blake3::derive_key("deedbox 2026 artefact key", &self.0[..])
     }
 
+    /// The key of the digests of requests.
+    pub fn digest_key(&self) -> [u8; 32] {
+        blake3::derive_key("deedbox 2026 request digest key", &self.0[..])
+    }
+
     /// What a tenant's recorded answers and look-ups are sealed with.
     fn tenant_cipher(&self, tenant: &str) -> XChaCha20Poly1305 {
         let mut hasher = blake3::Hasher::new_derive_key("deedbox 2026 tenant key");
@@ -178,18 +183,27 @@ impl Vault {
     }
 
     /// Seals and stores a value, replacing an older one.
-    pub async fn put(&self, tenant: &str, name: &str, value: &str) -> Result<(), Error> {
-        let sealed = self.master.seal(tenant, name, value);
-        Ok(store::secret::put(&self.store, tenant, name, &sealed).await?)
+    pub async fn put(&self, tenant: &str, name: &str, value: &str) -> Result<(), store::Error> {
+        store::secret::put(&self.store, tenant, name, &self.sealed(tenant, name, value)).await
+    }
+
+    /// A credential as it is stored.
+    pub fn sealed(&self, tenant: &str, name: &str, value: &str) -> store::secret::Sealed {
+        self.master.seal(tenant, name, value)
+    }
+
+    /// The key of the digests of requests.
+    pub fn digest_key(&self) -> [u8; 32] {
+        self.master.digest_key()
     }
 
     /// Names the key under which [`Vault::seal`] seals.
-    pub(super) fn key_id(&self) -> String {
+    pub fn key_id(&self) -> String {
         self.master.id()
     }
 
-    /// Seals bytes of the ledger with the tenant's key, bound to their effect and their place in its row.
-    pub(super) fn seal(&self, tenant: &str, effect_id: &[u8], place: &str, bytes: &[u8]) -> Vec<u8> {
+    /// Seals bytes with the tenant's key, bound to the id of their row and their place in it.
+    pub fn seal(&self, tenant: &str, effect_id: &[u8], place: &str, bytes: &[u8]) -> Vec<u8> {
         let nonce = XChaCha20Poly1305::generate_nonce(&mut OsRng);
         let bound = [effect_id, place.as_bytes()].concat();
         // Sealing fails only for values of more than 256 GiB; recorded answers are far below.
@@ -197,7 +211,7 @@ impl Vault {
         [&nonce[..], &sealed.unwrap_or_default()[..]].concat()
     }
 
-    pub(super) fn unseal(
+    pub fn unseal(
         &self,
         tenant: &str,
         effect_id: &[u8],
@@ -205,7 +219,7 @@ impl Vault {
         key_id: &str,
         sealed: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        let name = || format!("the {place} of an effect");
+        let name = || format!("{place} {}", data_encoding::HEXLOWER.encode(effect_id));
         if key_id != self.master.id() {
             return Err(Error::OtherKey(name(), key_id.to_owned()));
         }

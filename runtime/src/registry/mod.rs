@@ -12,7 +12,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use wasmtime::component::Component;
 
 use crate::host::{self, Descriptor, Engine, Module};
-use crate::store::{self, Store};
+use crate::store::{self, Store, Tx};
 
 pub use artefact::{Artefacts, CacheError};
 
@@ -45,6 +45,29 @@ pub struct Uploaded {
     pub fresh: bool,
 }
 
+/// A component that was found to be good.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub digest: [u8; 32],
+    /// None: the tenant has the same bytes already.
+    new: Option<New>,
+}
+
+#[derive(Clone, Debug)]
+struct New {
+    bytes: Bytes,
+    imports: String,
+    activities: String,
+}
+
+impl Prepared {
+    /// Stores the component; false when the same bytes are there already.
+    pub async fn store(&self, tx: &mut Tx, tenant: &str) -> store::Result<bool> {
+        let Some(new) = &self.new else { return Ok(false) };
+        store::module::create(tx, tenant, &self.digest, &new.bytes, &new.imports, &new.activities).await
+    }
+}
+
 type Ready = (Vec<String>, Arc<Module>);
 
 type Loaded = HashMap<[u8; 32], (u64, Arc<OnceCell<Arc<Module>>>)>;
@@ -73,11 +96,11 @@ impl Registry {
         &self.engine
     }
 
-    /// Validates, compiles, describes and stores a component. The same bytes are stored once.
-    pub async fn upload(&self, tenant: &str, bytes: Bytes) -> Result<Uploaded, Error> {
+    /// Validates, compiles and describes a component. The same bytes are stored once.
+    pub async fn prepare(&self, tenant: &str, bytes: Bytes) -> Result<Prepared, Error> {
         let digest = *blake3::hash(&bytes).as_bytes();
         if store::module::find(&self.store, tenant, &digest).await?.is_some() {
-            return Ok(Uploaded { digest, fresh: false });
+            return Ok(Prepared { digest, new: None });
         }
         compile::check_header(&bytes)?;
         let (component, (imports, module)) = match self.cached(digest)? {
@@ -93,8 +116,14 @@ impl Registry {
         let internal = |e: serde_json::Error| Error::Internal(e.to_string());
         let imports = serde_json::to_string(&imports).map_err(internal)?;
         let activities = serde_json::to_string(&activities).map_err(internal)?;
-        let fresh = store::module::create(&self.store, tenant, &digest, &bytes, &imports, &activities).await?;
-        Ok(Uploaded { digest, fresh })
+        Ok(Prepared { digest, new: Some(New { bytes, imports, activities }) })
+    }
+
+    /// Validates, compiles, describes and stores a component.
+    pub async fn upload(&self, tenant: &str, bytes: Bytes) -> Result<Uploaded, Error> {
+        let prepared = self.prepare(tenant, bytes).await?;
+        let fresh = prepared.store(&mut self.store.statement().await?, tenant).await?;
+        Ok(Uploaded { digest: prepared.digest, fresh })
     }
 
     /// The module ready to run: from memory, else from this node's disk, else compiled from the stored bytes.

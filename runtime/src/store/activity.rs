@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use uuid::Uuid;
 
-use super::{Result, Store, bounded};
+use super::{Db, Result, Store, bounded};
 
 /// One version of an activity. `policy` is a JSON text.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct NewVersion<'a> {
 }
 
 /// Deploys the next version and gives its number. Violates `activity_versions_module` when there is no such module.
-pub async fn deploy(store: &Store, tenant: &str, new: NewVersion<'_>) -> Result<i32> {
+pub async fn deploy(mut db: impl Db, tenant: &str, new: NewVersion<'_>) -> Result<i32> {
     let version = sqlx::query_scalar!(
         r#"with head as (
              insert into activities (tenant, activity, latest, max_running) values ($1, $2, 1, $6)
@@ -46,11 +46,11 @@ pub async fn deploy(store: &Store, tenant: &str, new: NewVersion<'_>) -> Result<
         new.policy,
         new.max_running
     );
-    bounded(version.fetch_one(&store.pool)).await
+    bounded(version.fetch_one(&mut *db.connection().await?)).await
 }
 
 /// The version that new runs get; none when the activity is unknown or retired.
-pub async fn find_latest(store: &Store, tenant: &str, activity: &str) -> Result<Option<Version>> {
+pub async fn find_latest(mut db: impl Db, tenant: &str, activity: &str) -> Result<Option<Version>> {
     let row = sqlx::query_as!(
         Version,
         "select v.activity, v.version, v.digest, v.export, v.policy, v.created_at
@@ -60,10 +60,10 @@ pub async fn find_latest(store: &Store, tenant: &str, activity: &str) -> Result<
         tenant,
         activity
     );
-    bounded(row.fetch_optional(&store.pool)).await
+    bounded(row.fetch_optional(&mut *db.connection().await?)).await
 }
 
-pub async fn find(store: &Store, tenant: &str, activity: &str, version: i32) -> Result<Option<Version>> {
+pub async fn find(mut db: impl Db, tenant: &str, activity: &str, version: i32) -> Result<Option<Version>> {
     let row = sqlx::query_as!(
         Version,
         "select activity, version, digest, export, policy, created_at
@@ -72,11 +72,11 @@ pub async fn find(store: &Store, tenant: &str, activity: &str, version: i32) -> 
         activity,
         version
     );
-    bounded(row.fetch_optional(&store.pool)).await
+    bounded(row.fetch_optional(&mut *db.connection().await?)).await
 }
 
 /// The policy that a run works under, a JSON text.
-pub async fn policy_of_run(store: &Store, tenant: &str, run_id: Uuid) -> Result<Option<String>> {
+pub async fn policy_of_run(mut db: impl Db, tenant: &str, run_id: Uuid) -> Result<Option<String>> {
     let policy = sqlx::query_scalar!(
         "select v.policy from runs r
          join activity_versions v on v.tenant = r.tenant and v.activity = r.activity and v.version = r.version
@@ -84,7 +84,7 @@ pub async fn policy_of_run(store: &Store, tenant: &str, run_id: Uuid) -> Result<
         tenant,
         run_id
     );
-    bounded(policy.fetch_optional(&store.pool)).await
+    bounded(policy.fetch_optional(&mut *db.connection().await?)).await
 }
 
 /// The latest version of every activity that is not retired.
@@ -113,13 +113,13 @@ pub async fn list_versions(store: &Store, tenant: &str, activity: &str) -> Resul
 }
 
 /// Retires an activity: no new runs; the runs it has go on. False when there is none to retire.
-pub async fn retire(store: &Store, tenant: &str, activity: &str) -> Result<bool> {
+pub async fn retire(mut db: impl Db, tenant: &str, activity: &str) -> Result<bool> {
     let done = sqlx::query!(
         "update activities set retired = true where tenant = $1 and activity = $2 and not retired",
         tenant,
         activity
     );
-    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&mut *db.connection().await?)).await?.rows_affected() == 1)
 }
 
 /// Whether attempts of the activity's runs may begin.

@@ -125,7 +125,7 @@ pub async fn expire(store: &Store, limit: i64, start_late: &str, close_late: &st
 
 /// Leaves the unsettled effects of ended runs escaped, and tells those who wait for the runs. A statement of its own: a
 /// claim that committed while the runs were being locked is to be seen.
-pub(super) async fn end(tx: &mut sqlx::PgTransaction<'_>, ended: &[(String, Uuid)]) -> Result<()> {
+pub(super) async fn end(tx: &mut sqlx::PgConnection, ended: &[(String, Uuid)]) -> Result<()> {
     if ended.is_empty() {
         return Ok(());
     }
@@ -139,7 +139,7 @@ pub(super) async fn end(tx: &mut sqlx::PgTransaction<'_>, ended: &[(String, Uuid
         &tenants,
         &run_ids
     )
-    .fetch_all(&mut **tx)
+    .fetch_all(tx)
     .await?;
     Ok(())
 }

@@ -53,14 +53,14 @@ pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Hold
         )
         .execute(&mut *tx)
         .await?;
-        wake_waiting(&mut tx, tenant, effect_id).await?;
+        wake_waiting(&mut *tx, tenant, effect_id).await?;
         tx.commit().await?;
         Ok(next.doubled)
     })
 }
 
 /// Makes the runs ready that wait for the effect.
-pub(super) async fn wake_waiting(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, effect_id: &[u8; 32]) -> Result<()> {
+pub(super) async fn wake_waiting(tx: &mut sqlx::PgConnection, tenant: &str, effect_id: &[u8; 32]) -> Result<()> {
     sqlx::query!(
         "with woken as (
            update runs
@@ -73,7 +73,7 @@ pub(super) async fn wake_waiting(tx: &mut sqlx::PgTransaction<'_>, tenant: &str,
         tenant,
         &effect_id[..]
     )
-    .fetch_all(&mut **tx)
+    .fetch_all(tx)
     .await?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::send::Send;
-use super::{Result, Store, bounded};
+use super::{Db, Result, Store, bounded};
 
 /// An effect without its answer's headers and body.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct Filter {
     pub limit: i64,
 }
 
-pub async fn find(store: &Store, tenant: &str, effect_id: &[u8]) -> Result<Option<Entry>> {
+pub async fn find(mut db: impl Db, tenant: &str, effect_id: &[u8]) -> Result<Option<Entry>> {
     let row = sqlx::query_as!(
         Entry,
         r#"select effect_id, keying, identity, state, provider, account, method, url, digest, wire_key, run_id, on_unknown,
@@ -57,7 +57,7 @@ pub async fn find(store: &Store, tenant: &str, effect_id: &[u8]) -> Result<Optio
         tenant,
         effect_id
     );
-    bounded(row.fetch_optional(&store.pool)).await
+    bounded(row.fetch_optional(&mut *db.connection().await?)).await
 }
 
 /// Oldest first.

@@ -4,7 +4,7 @@
 //! rows of a tenant may lie anywhere. The few that cross tenants: `lease::lease`, `lease::renew` and `lease::give_back` (a
 //! worker's own runs), the duties `duty::rescue`, `duty::promote`, `duty::expire`, `duty::end` and
 //! `duty::escape_left`, `resolution::take_due`,
-//! `retention::sweep`, and `tenant::list`. A test reads all statements and holds them to this list.
+//! `retention::sweep`, `request_key::sweep`, and `tenant::list`. A test reads all statements and holds them to this list.
 //!
 //! No transaction is open while a guest runs or a provider is called: what a run or an effect needs is one statement. Each
 //! such function takes one owned request and gives one answer, so that many requests can be gathered into one statement
@@ -39,6 +39,7 @@ pub mod module;
 pub mod notify;
 pub mod provider;
 pub mod rate;
+pub mod request_key;
 pub mod resolution;
 pub mod retention;
 pub mod run;
@@ -48,11 +49,14 @@ pub mod signal;
 pub mod start;
 pub mod tenant;
 pub mod token;
+mod tx;
 
 use std::time::Duration;
 
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+pub use tx::{Db, Tx};
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
@@ -121,7 +125,7 @@ impl Error {
     }
 
     /// True when the database chose this statement to end a deadlock or a conflict: nothing was changed (SQLSTATE class 40).
-    fn was_rolled_back(&self) -> bool {
+    pub fn was_rolled_back(&self) -> bool {
         let Self::Unavailable(error) = self else { return false };
         error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code.starts_with("40"))
     }
@@ -228,7 +232,7 @@ pub async fn create_database(url: &str, name: &str) -> Result<()> {
 }
 
 /// The longest wait for a statement that a run depends on. A lost network would otherwise hold it for ever.
-const STATEMENT: Duration = Duration::from_secs(15);
+pub const STATEMENT: Duration = Duration::from_secs(15);
 
 /// How long a connection that nobody uses any more may take to answer.
 const RELEASE: Duration = Duration::from_secs(3);
@@ -241,7 +245,7 @@ async fn bounded<T>(statement: impl Future<Output = std::result::Result<T, sqlx:
 }
 
 /// How often a transaction is tried again that the database ended for the sake of another.
-const TRIES: usize = 10;
+pub const TRIES: usize = 10;
 
 /// PostgreSQL text cannot hold NUL: it is shown as the replacement character.
 pub fn storable(text: &str) -> String {

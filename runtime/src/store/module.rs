@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Error, Result, Store, bounded};
+use super::{Db, Error, Result, Store, bounded};
 
 /// A module without its bytes. `imports` and `activities` are JSON texts.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Module {
 
 /// Stores a component; false when the same bytes are there already.
 pub async fn create(
-    store: &Store,
+    mut db: impl Db,
     tenant: &str,
     digest: &[u8; 32],
     bytes: &[u8],
@@ -32,10 +32,10 @@ pub async fn create(
         imports,
         activities
     );
-    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&mut *db.connection().await?)).await?.rows_affected() == 1)
 }
 
-pub async fn find(store: &Store, tenant: &str, digest: &[u8]) -> Result<Option<Module>> {
+pub async fn find(mut db: impl Db, tenant: &str, digest: &[u8]) -> Result<Option<Module>> {
     let row = sqlx::query_as!(
         Module,
         r#"select digest, octet_length(bytes) as "size_bytes!", imports, activities, created_at
@@ -43,7 +43,7 @@ pub async fn find(store: &Store, tenant: &str, digest: &[u8]) -> Result<Option<M
         tenant,
         digest
     );
-    bounded(row.fetch_optional(&store.pool)).await
+    bounded(row.fetch_optional(&mut *db.connection().await?)).await
 }
 
 pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Module>> {
@@ -64,7 +64,7 @@ pub async fn load(store: &Store, tenant: &str, digest: &[u8]) -> Result<Vec<u8>>
 }
 
 /// Deletes a module; false when there is none. Violates `activity_versions_module` while a version uses it.
-pub async fn delete(store: &Store, tenant: &str, digest: &[u8]) -> Result<bool> {
+pub async fn delete(mut db: impl Db, tenant: &str, digest: &[u8]) -> Result<bool> {
     let done = sqlx::query!("delete from modules where tenant = $1 and digest = $2", tenant, digest);
-    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&mut *db.connection().await?)).await?.rows_affected() == 1)
 }

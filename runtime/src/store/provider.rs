@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Result, Store, bounded};
+use super::{Db, Result, Store, bounded};
 
 #[derive(Clone, Debug)]
 pub struct Own {
@@ -13,7 +13,7 @@ pub struct Own {
 }
 
 /// Puts a profile, replacing an older one. True when there was none.
-pub async fn put(store: &Store, tenant: &str, provider: &str, profile: &str) -> Result<bool> {
+pub async fn put(mut db: impl Db, tenant: &str, provider: &str, profile: &str) -> Result<bool> {
     let fresh = sqlx::query_scalar!(
         r#"insert into providers (tenant, provider, profile) values ($1, $2, $3)
            on conflict (tenant, provider) do update set profile = $3, updated_at = deedbox_now()
@@ -22,13 +22,13 @@ pub async fn put(store: &Store, tenant: &str, provider: &str, profile: &str) -> 
         provider,
         profile
     );
-    bounded(fresh.fetch_one(&store.pool)).await
+    bounded(fresh.fetch_one(&mut *db.connection().await?)).await
 }
 
 /// False when there was none.
-pub async fn delete(store: &Store, tenant: &str, provider: &str) -> Result<bool> {
+pub async fn delete(mut db: impl Db, tenant: &str, provider: &str) -> Result<bool> {
     let done = sqlx::query!("delete from providers where tenant = $1 and provider = $2", tenant, provider);
-    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&mut *db.connection().await?)).await?.rows_affected() == 1)
 }
 
 /// All of a tenant's, by name.

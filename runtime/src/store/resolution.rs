@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::effect::Answer;
 use super::late::wake_waiting;
-use super::{Error, Result, Store, big, bounded, storable};
+use super::{Db, Error, Result, Store, Tx, big, bounded, storable};
 use crate::effect::{Event, State, transition};
 
 /// What is said about an effect whose outcome is not known.
@@ -67,7 +67,7 @@ pub enum Resolved {
 /// Settles an open question, records who did, and wakes the runs that wait for it.
 pub async fn resolve(store: &Store, tenant: &str, resolution: &Resolution) -> Result<Resolved> {
     retried!(async {
-        let mut tx = store.begin().await?;
+        let mut tx = store.transaction().await?;
         let resolved = resolve_in(&mut tx, tenant, resolution, false).await?;
         tx.commit().await?;
         Ok(resolved)
@@ -76,12 +76,7 @@ pub async fn resolve(store: &Store, tenant: &str, resolution: &Resolution) -> Re
 
 /// The same inside a transaction. `proof`: who says that it happened has it from the provider, so that it also settles an
 /// effect whose send is still under way, as late proof.
-pub(super) async fn resolve_in(
-    tx: &mut sqlx::PgTransaction<'_>,
-    tenant: &str,
-    resolution: &Resolution,
-    proof: bool,
-) -> Result<Resolved> {
+pub async fn resolve_in(tx: &mut Tx, tenant: &str, resolution: &Resolution, proof: bool) -> Result<Resolved> {
     let locked = sqlx::query!(
         r#"select state, (extract(epoch from settled_at - deedbox_now()) * 1000)::bigint + $3 as early_ms
            from effects where tenant = $1 and effect_id = $2 for update"#,
@@ -89,7 +84,7 @@ pub(super) async fn resolve_in(
         &resolution.effect_id[..],
         big(resolution.in_flight_ms)
     );
-    let Some(row) = locked.fetch_optional(&mut **tx).await? else { return Ok(Resolved::Unknown) };
+    let Some(row) = locked.fetch_optional(tx.connection()).await? else { return Ok(Resolved::Unknown) };
     let state: State = row.state.parse().map_err(|e: crate::effect::UnknownWord| Error::Corrupt(e.to_string()))?;
     let event = match (state, resolution.outcome) {
         (State::Claimed, Outcome::Happened) if proof => Event::LateProof { repeated: false },
@@ -116,7 +111,7 @@ pub(super) async fn resolve_in(
         answer.map(|a| a.source.as_str()),
         answer.and_then(|a| a.sealed_with.as_deref())
     )
-    .execute(&mut **tx)
+    .execute(tx.connection())
     .await?;
     sqlx::query!(
         "insert into resolutions (tenant, resolution_id, effect_id, resolved_by, outcome, note, status)
@@ -129,9 +124,9 @@ pub(super) async fn resolve_in(
         storable(&resolution.note),
         answer.map(|a| a.status)
     )
-    .execute(&mut **tx)
+    .execute(tx.connection())
     .await?;
-    wake_waiting(tx, tenant, &resolution.effect_id).await?;
+    wake_waiting(tx.connection(), tenant, &resolution.effect_id).await?;
     Ok(Resolved::Done(next.state))
 }
 
@@ -146,7 +141,7 @@ pub struct Recorded {
 }
 
 /// Who settled the effect's questions, oldest first.
-pub async fn list(store: &Store, tenant: &str, effect_id: &[u8]) -> Result<Vec<Recorded>> {
+pub async fn list(mut db: impl Db, tenant: &str, effect_id: &[u8]) -> Result<Vec<Recorded>> {
     let rows = sqlx::query_as!(
         Recorded,
         "select resolved_at, resolved_by, outcome, note, status from resolutions
@@ -154,7 +149,7 @@ pub async fn list(store: &Store, tenant: &str, effect_id: &[u8]) -> Result<Vec<R
         tenant,
         effect_id
     );
-    bounded(rows.fetch_all(&store.pool)).await
+    bounded(rows.fetch_all(&mut *db.connection().await?)).await
 }
 
 /// An open question that its provider is to be asked about now.

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Result, Store, bounded};
+use super::{Db, Result, Store, bounded};
 
 /// A run's snapshot. `input`, `output`, `failure` and `labels` are JSON texts.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub struct Filter {
     pub limit: i64,
 }
 
-pub async fn find(store: &Store, tenant: &str, run_id: Uuid) -> Result<Option<Run>> {
+pub async fn find(mut db: impl Db, tenant: &str, run_id: Uuid) -> Result<Option<Run>> {
     let row = sqlx::query_as!(
         Run,
         "select run_id, activity, version, state, input, output, failure, max_attempts, attempts, spent,
@@ -73,7 +73,7 @@ pub async fn find(store: &Store, tenant: &str, run_id: Uuid) -> Result<Option<Ru
         tenant,
         run_id
     );
-    bounded(row.fetch_optional(&store.pool)).await
+    bounded(row.fetch_optional(&mut *db.connection().await?)).await
 }
 
 /// Newest first.

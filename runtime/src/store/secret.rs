@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Result, Store, bounded};
+use super::{Db, Result, Store, bounded};
 
 #[derive(Clone, Debug)]
 pub struct Sealed {
@@ -17,7 +17,7 @@ pub struct Name {
 }
 
 /// Stores or replaces a sealed value.
-pub async fn put(store: &Store, tenant: &str, name: &str, value: &Sealed) -> Result<()> {
+pub async fn put(mut db: impl Db, tenant: &str, name: &str, value: &Sealed) -> Result<()> {
     let done = sqlx::query!(
         "insert into secrets (tenant, name, key_id, sealed) values ($1, $2, $3, $4)
          on conflict (tenant, name) do update
@@ -27,7 +27,7 @@ pub async fn put(store: &Store, tenant: &str, name: &str, value: &Sealed) -> Res
         value.key_id,
         value.sealed
     );
-    bounded(done.execute(&store.pool)).await?;
+    bounded(done.execute(&mut *db.connection().await?)).await?;
     Ok(())
 }
 
@@ -43,7 +43,7 @@ pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Name>> {
 }
 
 /// False when there is no such secret.
-pub async fn delete(store: &Store, tenant: &str, name: &str) -> Result<bool> {
+pub async fn delete(mut db: impl Db, tenant: &str, name: &str) -> Result<bool> {
     let done = sqlx::query!("delete from secrets where tenant = $1 and name = $2", tenant, name);
-    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&mut *db.connection().await?)).await?.rows_affected() == 1)
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Result, Store, bounded};
+use super::{Db, Result, Store, bounded};
 
 /// One send, with what the witness shows of its effect.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub async fn list_of_run(store: &Store, tenant: &str, run_id: Uuid) -> Result<Ve
 }
 
 /// The sends of an effect, by whichever run, in their order.
-pub async fn list_of_effect(store: &Store, tenant: &str, effect_id: &[u8]) -> Result<Vec<Send>> {
+pub async fn list_of_effect(mut db: impl Db, tenant: &str, effect_id: &[u8]) -> Result<Vec<Send>> {
     let rows = sqlx::query_as!(
         Send,
         r#"select s.effect_id, s.send, s.run_id, s.attempt, s.started_at, s.ended_at, s.result, s.status,
@@ -48,5 +48,5 @@ pub async fn list_of_effect(store: &Store, tenant: &str, effect_id: &[u8]) -> Re
         tenant,
         effect_id
     );
-    bounded(rows.fetch_all(&store.pool)).await
+    bounded(rows.fetch_all(&mut *db.connection().await?)).await
 }

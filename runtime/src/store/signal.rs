@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::effect::Answer as Answered;
 use super::lease::Lease;
 use super::resolution::{self, Outcome, Resolution, Resolved};
-use super::{Error, Result, Store, big, bounded};
+use super::{Db, Error, Result, Store, Tx, big, bounded};
 use crate::key::EffectId;
 
 /// A signal to deliver. `payload` is a JSON text.
@@ -65,37 +65,25 @@ pub struct Done {
     pub resolved: Option<Resolved>,
 }
 
-/// Delivers one signal, and wakes the run if it waits for it.
-pub async fn deliver(
-    store: &Store,
+/// Delivers one signal, wakes the run if it waits for it, and settles the effect that it names. Nothing of it may be committed
+/// when the effect is unknown or it is too early.
+pub async fn deliver_resolving(
+    tx: &mut Tx,
     tenant: &str,
     run_id: Uuid,
     delivery: &Delivery,
     max_unread: u64,
     resolving: Option<&Resolving>,
 ) -> Result<Done> {
-    retried!(async {
-        let mut tx = store.begin().await?;
-        let delivered = deliver_in(&mut tx, tenant, run_id, delivery, max_unread).await?;
-        let mut done = Done { delivered, resolved: None };
-        if let (Delivered::Fresh, Some(resolving)) = (delivered, resolving) {
-            let resolved = resolve_in(&mut tx, tenant, run_id, resolving).await?;
-            done.resolved = Some(resolved);
-            if matches!(resolved, Resolved::Unknown | Resolved::TooEarly { .. }) {
-                return Ok(done);
-            }
-        }
-        tx.commit().await?;
-        Ok(done)
-    })
+    let delivered = deliver(tx, tenant, run_id, delivery, max_unread).await?;
+    let resolved = match resolving {
+        Some(resolving) if delivered == Delivered::Fresh => Some(resolve_in(tx, tenant, run_id, resolving).await?),
+        _ => None,
+    };
+    Ok(Done { delivered, resolved })
 }
 
-async fn resolve_in(
-    tx: &mut sqlx::PgTransaction<'_>,
-    tenant: &str,
-    run_id: Uuid,
-    resolving: &Resolving,
-) -> Result<Resolved> {
+async fn resolve_in(tx: &mut Tx, tenant: &str, run_id: Uuid, resolving: &Resolving) -> Result<Resolved> {
     let (id, wire_key) = match &resolving.named {
         Named::Id(id) => (Some(&id[..]), None),
         Named::WireKey(key) => (None, Some(key.as_str())),
@@ -109,7 +97,7 @@ async fn resolve_in(
         id,
         wire_key
     );
-    let Some(found) = found.fetch_optional(&mut **tx).await? else { return Ok(Resolved::Unknown) };
+    let Some(found) = found.fetch_optional(tx.connection()).await? else { return Ok(Resolved::Unknown) };
     let effect_id: [u8; 32] = found.try_into().map_err(|_| Error::Corrupt("an effect's id".to_owned()))?;
     let answer = resolving.answer.clone().map(|answer| (resolving.seal)(EffectId(effect_id), answer));
     let resolution = Resolution {
@@ -123,9 +111,9 @@ async fn resolve_in(
     resolution::resolve_in(tx, tenant, &resolution, true).await
 }
 
-/// The same inside a transaction. The run's row is locked first, so that the delivery comes before the run's end or after it.
-pub(super) async fn deliver_in(
-    tx: &mut sqlx::PgTransaction<'_>,
+/// Delivers one signal. The run's row is locked first, so that the delivery comes before the run's end or after it.
+pub async fn deliver(
+    tx: &mut Tx,
     tenant: &str,
     run_id: Uuid,
     delivery: &Delivery,
@@ -137,10 +125,12 @@ pub(super) async fn deliver_in(
         tenant,
         run_id
     )
-    .fetch_optional(&mut **tx)
+    .fetch_optional(tx.connection())
     .await?;
     let Some(run) = run else { return Ok(Delivered::Unknown) };
-    if has_key(tx, tenant, run_id, delivery).await? {
+    if let Some(key) = &delivery.idempotency_key
+        && is_known(&mut *tx, tenant, run_id, key).await?
+    {
         return Ok(Delivered::Duplicate);
     }
     if run.ended {
@@ -172,29 +162,29 @@ pub(super) async fn deliver_in(
         delivery.payload,
         delivery.idempotency_key
     )
-    .fetch_one(&mut **tx)
+    .fetch_one(tx.connection())
     .await?;
     Ok(Delivered::Fresh)
 }
 
-async fn has_key(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, run_id: Uuid, delivery: &Delivery) -> Result<bool> {
-    let Some(key) = &delivery.idempotency_key else { return Ok(false) };
+/// Whether a signal of this key was delivered to the run.
+pub async fn is_known(mut db: impl Db, tenant: &str, run_id: Uuid, key: &str) -> Result<bool> {
     let found = sqlx::query_scalar!(
         r#"select exists (select from signals where tenant = $1 and run_id = $2 and idempotency_key = $3) as "found!""#,
         tenant,
         run_id,
         key
     );
-    Ok(found.fetch_one(&mut **tx).await?)
+    bounded(found.fetch_one(&mut *db.connection().await?)).await
 }
 
-async fn unread(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, run_id: Uuid) -> Result<i64> {
+async fn unread(tx: &mut Tx, tenant: &str, run_id: Uuid) -> Result<i64> {
     let count = sqlx::query_scalar!(
         r#"select count(*) as "count!" from signals where tenant = $1 and run_id = $2 and not read"#,
         tenant,
         run_id
     );
-    Ok(count.fetch_one(&mut **tx).await?)
+    Ok(count.fetch_one(tx.connection()).await?)
 }
 
 /// A signal as its owner sees it. `payload` is a JSON text.

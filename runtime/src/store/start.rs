@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::signal::{self, Delivered, Delivery};
-use super::{Result, Store, big};
+use super::{Result, Tx, big};
 
 /// A run to start. `input` and `retry` are JSON texts.
 #[derive(Clone, Debug)]
@@ -95,42 +95,31 @@ pub enum Started {
     },
 }
 
-/// Starts a run and wakes a worker.
-pub async fn start(store: &Store, tenant: &str, run: &NewRun, max_unread: u64) -> Result<Started> {
-    if run.name.is_none() && run.signal.is_none() && run.labels.is_empty() {
-        return retried!(async {
-            let mut connection = store.pool.acquire().await?;
-            let created_at = insert(&mut connection, tenant, run).await?;
-            Ok(Started::Fresh { created_at })
-        });
+impl NewRun {
+    /// Starting it is one statement.
+    pub fn is_single(&self) -> bool {
+        self.name.is_none() && self.signal.is_none() && self.labels.is_empty()
     }
-    retried!(async {
-        let mut tx = store.begin().await?;
-        if let Some(named) = &run.name
-            && let Some(other) = take_name(&mut tx, tenant, run, named, max_unread).await?
-        {
-            tx.commit().await?;
-            return Ok(other);
-        }
-        let created_at = insert(&mut tx, tenant, run).await?;
-        label(&mut tx, tenant, run, created_at).await?;
-        if let Some(delivery) = &run.signal {
-            signal::deliver_in(&mut tx, tenant, run.run_id, delivery, max_unread).await?;
-        }
-        tx.commit().await?;
-        Ok(Started::Fresh { created_at })
-    })
+}
+
+/// Starts a run and wakes a worker.
+pub async fn start(tx: &mut Tx, tenant: &str, run: &NewRun, max_unread: u64) -> Result<Started> {
+    if let Some(named) = &run.name
+        && let Some(other) = take_name(tx, tenant, run, named, max_unread).await?
+    {
+        return Ok(other);
+    }
+    let created_at = insert(tx, tenant, run).await?;
+    label(tx, tenant, run, created_at).await?;
+    if let Some(delivery) = &run.signal {
+        signal::deliver(tx, tenant, run.run_id, delivery, max_unread).await?;
+    }
+    Ok(Started::Fresh { created_at })
 }
 
 /// Makes the name stand for the run; or gives what stands in the way. The name's row is locked until the end of the
 /// transaction, so that two starts of one name follow each other.
-async fn take_name(
-    tx: &mut sqlx::PgTransaction<'_>,
-    tenant: &str,
-    run: &NewRun,
-    named: &Named,
-    max_unread: u64,
-) -> Result<Option<Started>> {
+async fn take_name(tx: &mut Tx, tenant: &str, run: &NewRun, named: &Named, max_unread: u64) -> Result<Option<Started>> {
     let held = sqlx::query_scalar!(
         "insert into run_names (tenant, activity, run_name, run_id) values ($1, $2, $3, $4)
          on conflict (tenant, activity, run_name) do update set run_id = run_names.run_id
@@ -140,7 +129,7 @@ async fn take_name(
         named.run_name,
         run.run_id
     )
-    .fetch_one(&mut **tx)
+    .fetch_one(tx.connection())
     .await?;
     // The runs themselves say what there is: one that has not ended goes before the newest, whatever the name stood for.
     let other = sqlx::query!(
@@ -151,7 +140,7 @@ async fn take_name(
         named.run_name,
         run.activity
     )
-    .fetch_optional(&mut **tx)
+    .fetch_optional(tx.connection())
     .await?;
     if let Some(other) = other {
         let taken = Started::Taken { run_id: other.run_id, ended: other.ended };
@@ -160,7 +149,7 @@ async fn take_name(
             Reuse::RejectAlive if !other.ended => return Ok(Some(taken)),
             Reuse::Attach => {
                 let signal = match &run.signal {
-                    Some(delivery) => Some(signal::deliver_in(tx, tenant, other.run_id, delivery, max_unread).await?),
+                    Some(delivery) => Some(signal::deliver(tx, tenant, other.run_id, delivery, max_unread).await?),
                     None => None,
                 };
                 // A signal that the ended run knows has come before, and so has this start.
@@ -181,12 +170,12 @@ async fn take_name(
         named.run_name,
         run.run_id
     )
-    .execute(&mut **tx)
+    .execute(tx.connection())
     .await?;
     Ok(None)
 }
 
-async fn insert(connection: &mut sqlx::PgConnection, tenant: &str, run: &NewRun) -> Result<DateTime<Utc>> {
+async fn insert(tx: &mut Tx, tenant: &str, run: &NewRun) -> Result<DateTime<Utc>> {
     let (at, after_ms) = match run.start {
         StartAt::Now => (None, None),
         StartAt::At(time) => (Some(time), None),
@@ -226,10 +215,10 @@ async fn insert(connection: &mut sqlx::PgConnection, tenant: &str, run: &NewRun)
         run.name.as_ref().map(|named| named.run_name.as_str()),
         labels
     );
-    Ok(created_at.fetch_one(connection).await?)
+    Ok(created_at.fetch_one(tx.connection()).await?)
 }
 
-async fn label(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, run: &NewRun, created_at: DateTime<Utc>) -> Result<()> {
+async fn label(tx: &mut Tx, tenant: &str, run: &NewRun, created_at: DateTime<Utc>) -> Result<()> {
     if run.labels.is_empty() {
         return Ok(());
     }
@@ -243,7 +232,7 @@ async fn label(tx: &mut sqlx::PgTransaction<'_>, tenant: &str, run: &NewRun, cre
         &labels,
         &values
     )
-    .execute(&mut **tx)
+    .execute(tx.connection())
     .await?;
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! Tenants.
 
-use super::{Result, Store, bounded};
+use super::{Db, Result, Store, bounded};
 
 /// The owner of the tokens that may manage tenants. It is no tenant.
 pub const ADMIN: &str = "_admin";
 
 /// Creates a tenant; false when it is there already.
-pub async fn create(store: &Store, tenant: &str) -> Result<bool> {
+pub async fn create(mut db: impl Db, tenant: &str) -> Result<bool> {
     let done = sqlx::query!("insert into tenants (tenant) values ($1) on conflict do nothing", tenant);
-    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&mut *db.connection().await?)).await?.rows_affected() == 1)
 }
 
 pub async fn list(store: &Store) -> Result<Vec<String>> {
@@ -24,22 +24,22 @@ pub struct Limits {
     pub paused: bool,
 }
 
-pub async fn limits(store: &Store, tenant: &str) -> Result<Option<Limits>> {
+pub async fn limits(mut db: impl Db, tenant: &str) -> Result<Option<Limits>> {
     let row = sqlx::query_as!(
         Limits,
         r#"select max_running, paused_at is not null as "paused!" from tenants where tenant = $1 and tenant <> '_admin'"#,
         tenant
     );
-    bounded(row.fetch_optional(&store.pool)).await
+    bounded(row.fetch_optional(&mut *db.connection().await?)).await
 }
 
 /// Sets the limits; false when there is no such tenant.
-pub async fn set_limits(store: &Store, tenant: &str, max_running: Option<i32>) -> Result<bool> {
+pub async fn set_limits(mut db: impl Db, tenant: &str, max_running: Option<i32>) -> Result<bool> {
     let row = sqlx::query!(
         "update tenants set max_running = $2 where tenant = $1 and tenant <> '_admin'
          returning pg_notify('deedbox_due', '')::text as told",
         tenant,
         max_running
     );
-    Ok(bounded(row.fetch_optional(&store.pool)).await?.is_some())
+    Ok(bounded(row.fetch_optional(&mut *db.connection().await?)).await?.is_some())
 }

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Result, Store, bounded};
+use super::tenant::ADMIN;
+use super::{Db, Result, Store, bounded};
 
 #[derive(Clone, Debug)]
 pub struct Token {
@@ -12,24 +13,57 @@ pub struct Token {
     pub created_at: DateTime<Utc>,
 }
 
+/// A token to store.
+#[derive(Clone, Debug)]
+pub struct NewToken {
+    pub token_id: Uuid,
+    pub secret_hash: [u8; 32],
+    pub label: String,
+    pub scopes: Vec<String>,
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl NewToken {
+    /// A token that may do all that its owner can allow, for ever.
+    pub fn whole(tenant: &str, token_id: Uuid, secret_hash: [u8; 32], label: &str) -> Self {
+        let scopes: &[&str] = if tenant == ADMIN { &["admin"] } else { &["deploy", "run", "read"] };
+        let scopes = scopes.iter().map(|&scope| scope.to_owned()).collect();
+        Self { token_id, secret_hash, label: label.to_owned(), scopes, expires_at: None }
+    }
+}
+
 /// Stores a token; violates `tokens_tenant` when there is no such tenant.
-pub async fn create(store: &Store, tenant: &str, token_id: Uuid, secret_hash: &[u8; 32], label: &str) -> Result<()> {
+pub async fn create(mut db: impl Db, tenant: &str, new: &NewToken) -> Result<()> {
     let done = sqlx::query!(
-        "insert into tokens (tenant, token_id, secret_hash, label) values ($1, $2, $3, $4)",
+        "insert into tokens (tenant, token_id, secret_hash, label, scopes, expires_at) values ($1, $2, $3, $4, $5, $6)",
         tenant,
-        token_id,
-        &secret_hash[..],
-        label
+        new.token_id,
+        &new.secret_hash[..],
+        new.label,
+        &new.scopes,
+        new.expires_at
     );
-    bounded(done.execute(&store.pool)).await?;
+    bounded(done.execute(&mut *db.connection().await?)).await?;
     Ok(())
 }
 
-/// The hash of a token's secret, when there is such a token.
-pub async fn find_hash(store: &Store, tenant: &str, token_id: Uuid) -> Result<Option<Vec<u8>>> {
-    let hash =
-        sqlx::query_scalar!("select secret_hash from tokens where tenant = $1 and token_id = $2", tenant, token_id);
-    bounded(hash.fetch_optional(&store.pool)).await
+/// What a token may do.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    pub secret_hash: Vec<u8>,
+    pub scopes: Vec<String>,
+    pub expired: bool,
+}
+
+pub async fn find(store: &Store, tenant: &str, token_id: Uuid) -> Result<Option<Grant>> {
+    let row = sqlx::query_as!(
+        Grant,
+        r#"select secret_hash, scopes, coalesce(expires_at <= deedbox_now(), false) as "expired!"
+           from tokens where tenant = $1 and token_id = $2"#,
+        tenant,
+        token_id
+    );
+    bounded(row.fetch_optional(&store.pool)).await
 }
 
 pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Token>> {
@@ -42,7 +76,7 @@ pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Token>> {
 }
 
 /// Revokes a token at once; false when there is no such token.
-pub async fn delete(store: &Store, tenant: &str, token_id: Uuid) -> Result<bool> {
+pub async fn delete(mut db: impl Db, tenant: &str, token_id: Uuid) -> Result<bool> {
     let done = sqlx::query!("delete from tokens where tenant = $1 and token_id = $2", tenant, token_id);
-    Ok(bounded(done.execute(&store.pool)).await?.rows_affected() == 1)
+    Ok(bounded(done.execute(&mut *db.connection().await?)).await?.rows_affected() == 1)
 }

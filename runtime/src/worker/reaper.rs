@@ -9,9 +9,13 @@ use crate::store::{self, Store};
 /// Runs swept in one statement.
 const BATCH: i64 = 200;
 
+/// Answers to request keys swept in one statement.
+const KEYS: i64 = 1_000;
+
 /// Sweeps all that is due, and gives the number of runs.
 pub async fn run_once(store: &Store, config: &RetentionConfig) -> Result<u64, store::Error> {
     while store::duty::escape_left(store, BATCH).await? > 0 {}
+    while store::request_key::sweep(store, config.request_keys_hours, KEYS).await? == KEYS.unsigned_abs() {}
     let mut swept = 0;
     loop {
         let batch = store::retention::sweep(store, config.days, BATCH).await?;

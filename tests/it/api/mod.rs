@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deedbox::config::Config;
+use deedbox::store::token::NewToken;
 use deedbox::{probe, store, token};
 use deedbox_books::Options;
 use serde_json::{Value, json};
@@ -186,7 +187,7 @@ pub async fn serve(database: &Database, config: Config, stop: CancellationToken)
 /// Makes a token of a tenant.
 pub async fn mint(world: &World, tenant: &str) -> String {
     let (token_id, text, hash) = token::mint(tenant);
-    store::token::create(world.node.store(), tenant, token_id, &hash, "a test").await.unwrap();
+    store::token::create(world.node.store(), tenant, &NewToken::whole(tenant, token_id, hash, "a test")).await.unwrap();
     text
 }
 

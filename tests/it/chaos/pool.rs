@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{SOON, until};
 use crate::api::client::Client;
 use crate::harness::{TENANT, World, config, long, tell};
+use deedbox::store::token::NewToken;
 use deedbox::{store, token};
 
 const POOL: u32 = 5;
@@ -38,7 +39,8 @@ impl Served {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let (token_id, text, hash) = token::mint(TENANT);
-        store::token::create(world.node.store(), TENANT, token_id, &hash, "a test").await.unwrap();
+        let new = NewToken::whole(TENANT, token_id, hash, "a test");
+        store::token::create(world.node.store(), TENANT, &new).await.unwrap();
         let stop = CancellationToken::new();
         let ended = stop.clone();
         let parts = tokio::spawn(async move {

@@ -1,6 +1,7 @@
 //! What the load plays on: a database, a tenant with a token, a provider that takes keys and one that takes none, and
 //! the activities that call them.
 
+use deedbox::store::token::NewToken;
 use deedbox::{store, token};
 use deedbox_books::{Behaviour, Books, Options};
 use rand::RngExt;
@@ -35,7 +36,8 @@ impl Stage {
         let options = Options { keyless: true, convention: None };
         let (keyless, serving) = provider(world.dir.path().join("keyless"), options).await;
         let (token_id, token, hash) = token::mint(TENANT);
-        store::token::create(world.node.store(), TENANT, token_id, &hash, "load").await.unwrap();
+        let new = NewToken::whole(TENANT, token_id, hash, "load");
+        store::token::create(world.node.store(), TENANT, &new).await.unwrap();
         let other = format!("http://{}", keyless.address);
         let policy = json!({
             "egress": { "allow": [world.origin(), other] },

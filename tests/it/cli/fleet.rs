@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use deedbox::store::token::NewToken;
 use deedbox::store::{self, Store};
 use deedbox::token;
 use serde_json::json;
@@ -77,7 +78,8 @@ async fn a_fleet_is_migrated_served_and_worked_for_by_hand() {
 async fn first_token(url: &str) -> String {
     let (token_id, text, hash) = token::mint(store::tenant::ADMIN);
     let store = Store::connect(url, 2).unwrap();
-    store::token::create(&store, store::tenant::ADMIN, token_id, &hash, "by hand").await.unwrap();
+    let new = NewToken::whole(store::tenant::ADMIN, token_id, hash, "by hand");
+    store::token::create(&store, store::tenant::ADMIN, &new).await.unwrap();
     store.close().await;
     text
 }

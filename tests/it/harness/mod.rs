@@ -33,6 +33,17 @@ pub async fn claimed(database: &Database) -> Vec<(String, i64)> {
     sqlx::query_as(sql).fetch_all(&mut database.connect().await).await.unwrap()
 }
 
+/// Makes a change in a transaction of its own.
+pub async fn committed<T>(
+    store: &deedbox::store::Store,
+    change: impl AsyncFnOnce(&mut deedbox::store::Tx) -> deedbox::store::Result<T>,
+) -> T {
+    let mut tx = store.transaction().await.unwrap();
+    let made = change(&mut tx).await.unwrap();
+    tx.commit().await.unwrap();
+    made
+}
+
 /// The bytes of a built guest component.
 pub fn component(name: &str) -> Vec<u8> {
     let path = components_dir().join(name);

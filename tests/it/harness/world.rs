@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::{Database, component, shared};
+use super::{Database, committed, component, shared};
 
 pub const TENANT: &str = "acme";
 
@@ -113,7 +113,7 @@ impl World {
             schedule_to_close_ms: ms(timeouts.schedule_to_close),
             ..NewRun::plain(run_id, activity, version.version, &input.to_string())
         };
-        store::start::start(self.node.store(), TENANT, &run, 100).await.unwrap();
+        committed(self.node.store(), async |tx| store::start::start(tx, TENANT, &run, 100).await).await;
         run.run_id
     }
 

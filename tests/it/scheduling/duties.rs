@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use deedbox::store::duty;
 
 use super::*;
-use crate::harness::rescue;
+use crate::harness::{committed, rescue};
 
 /// F-I11. Seventy thousand runs whose workers are gone come back, in batches, and each has its lost attempt on record.
 #[tokio::test(flavor = "multi_thread")]
@@ -56,14 +56,17 @@ async fn what_was_wished_of_a_lost_run_is_done() {
     let store = world.node.store();
     let runs = queue(store, ACME, 3).await;
     assert_eq!(lease(store, "gone", 3, 60_000).await.len(), 3);
-    assert_eq!(control::cancel(store, ACME, runs[0], None).await.unwrap(), control::Changed::Requested);
-    assert_eq!(control::pause(store, ACME, runs[1]).await.unwrap(), control::Changed::Requested);
+    assert_eq!(
+        committed(store, async |tx| control::cancel(tx, ACME, runs[0], None).await).await,
+        control::Changed::Requested
+    );
+    assert_eq!(committed(store, async |tx| control::pause(tx, ACME, runs[1]).await).await, control::Changed::Requested);
     world.expire_leases().await;
     let rescued = rescue(store).await;
     assert_eq!((rescued.requeued, rescued.ended), (2, 1));
     assert_eq!(world.run(runs[0]).await.state, "cancelled");
     assert_eq!(ids(&lease(store, "w", 9, 60_000).await), [runs[2]]);
-    control::resume(store, ACME, runs[1]).await.unwrap();
+    committed(store, async |tx| control::resume(tx, ACME, runs[1]).await).await;
     assert_eq!(ids(&lease(store, "w", 9, 60_000).await), [runs[1]]);
 }
 
@@ -76,7 +79,7 @@ async fn retention_never_takes_what_is_alive() {
     lease(store, "w", 1, 1_000_000_000_000).await;
     let delayed = queue_with(store, ACME, 1, |run| NewRun { start: StartAt::AfterMs(200 * 86_400_000), ..run }).await;
     let paused = queue(store, ACME, 1).await;
-    control::pause(store, ACME, paused[0]).await.unwrap();
+    committed(store, async |tx| control::pause(tx, ACME, paused[0]).await).await;
     let waiting = queue(store, ACME, 1).await;
     world
         .database
@@ -91,7 +94,7 @@ async fn retention_never_takes_what_is_alive() {
         ..run
     })
     .await;
-    control::cancel(store, ACME, named[0], None).await.unwrap();
+    committed(store, async |tx| control::cancel(tx, ACME, named[0], None).await).await;
     world.database.advance_seconds(100 * 86_400).await;
     assert_eq!(world.node.worker().sweep().await.unwrap(), 1, "the one that has ended");
     for run in [running[0], delayed[0], paused[0], waiting[0]] {

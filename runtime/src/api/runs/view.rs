@@ -20,9 +20,12 @@ pub struct Started {
     activity: String,
     version: i32,
     created_at: Time,
-    /// Absent for a run without a name: it is always a new one.
+    /// Absent for a start without a name and without a key: it is always a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     started_fresh: Option<bool>,
+    /// Whether the request's key was known. Absent without a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deduplicated: Option<bool>,
     /// Of a signal that was delivered to a run that was there.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal_delivered: Option<bool>,
@@ -93,21 +96,21 @@ pub struct Log {
 }
 
 impl Started {
-    pub fn fresh(run: NewRun, created_at: DateTime<Utc>, named: bool) -> Self {
-        let NewRun { run_id, activity, version, .. } = run;
+    pub fn fresh(run: &NewRun, created_at: DateTime<Utc>, told: bool) -> Self {
         Self {
-            run_id,
+            run_id: run.run_id,
             state: "queued".to_owned(),
-            activity,
-            version,
+            activity: run.activity.clone(),
+            version: run.version,
             created_at: created_at.into(),
-            started_fresh: named.then_some(true),
+            started_fresh: told.then_some(true),
+            deduplicated: None,
             signal_delivered: None,
         }
     }
 
     /// The run that was there.
-    pub fn attached(row: run::Run, signal_delivered: Option<bool>) -> Self {
+    pub fn attached(row: Box<run::Run>, signal_delivered: Option<bool>) -> Self {
         Self {
             run_id: row.run_id,
             state: row.state,
@@ -115,8 +118,14 @@ impl Started {
             version: row.version,
             created_at: row.created_at.into(),
             started_fresh: Some(false),
+            deduplicated: None,
             signal_delivered,
         }
+    }
+
+    /// Whether the request's key was known.
+    pub fn deduplicated(self, known: bool) -> Self {
+        Self { deduplicated: Some(known), ..self }
     }
 
     pub fn run_id(&self) -> Uuid {
