@@ -29,6 +29,9 @@ pub struct Policy {
     /// The server that `messaging` publishes to. None: publishing is denied.
     pub messaging: Option<Messaging>,
     pub files: Files,
+    /// A JSON Schema (draft 2020-12 unless it names another) for the inputs of new runs; others are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<serde_json::Value>,
 }
 
 /// When a failed attempt is followed by another.

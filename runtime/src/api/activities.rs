@@ -12,7 +12,7 @@ use super::extract::{Json, Path, raw};
 use super::keyed::{Answer, Failed, Keyed, Work};
 use super::page::Page;
 use super::time::Time;
-use super::{Api, body, modules, name};
+use super::{Api, body, input, modules, name};
 use crate::gateway::provider::{Profiles, UNLISTED};
 use crate::policy::Policy;
 use crate::store::{self, Tx, activity};
@@ -168,6 +168,7 @@ async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<CheckedPoli
     if policy.limits.memory_bytes.is_some_and(|bytes| bytes == 0 || bytes > most) {
         return Err(Problem::validation(format!("policy.limits.memory_bytes: must be 1 to {most} on this host")));
     }
+    policy.input_schema.as_ref().map_or(Ok(()), input::check_schema)?;
     let own = api.gateway.profiles_of(tenant).await?;
     for profile in policy.providers.values() {
         check_provider(api, &own, "policy.providers", profile)?;

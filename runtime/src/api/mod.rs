@@ -13,6 +13,7 @@ mod error;
 mod extract;
 mod frame;
 mod health;
+mod input;
 mod keyed;
 mod modules;
 mod name;

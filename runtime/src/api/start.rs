@@ -17,7 +17,7 @@ use super::extract::{Path, stored};
 use super::keyed::{Answer, Failed, Keyed, Outcome, Work};
 use super::request_key::Handling;
 use super::runs::{self, Started};
-use super::{Api, activities, body, name, request_key};
+use super::{Api, activities, body, input, name, request_key};
 use crate::policy::{Policy, Retry, Span};
 use crate::store::signal::{Delivered, Delivery};
 use crate::store::start::{self, NewRun, Reuse, StartAt};
@@ -176,6 +176,8 @@ pub async fn plan(api: &Api, tenant: &str, activity: &str, body: Start) -> Resul
 
 fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun> {
     let policy: Policy = stored(&version.policy)?;
+    let given = body.input.as_deref().map_or("null", RawValue::get);
+    policy.input_schema.as_ref().map_or(Ok(()), |schema| input::check(schema, given))?;
     let retry = merge(policy.retry, body.retry.unwrap_or_default()).map_err(Problem::validation)?;
     let start = start_at(body.start_at, body.delay)?;
     check_labels(&body.labels)?;
@@ -188,7 +190,7 @@ fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun>
         run_id: Uuid::now_v7(),
         activity: version.activity,
         version: version.version,
-        input: body.input.map_or_else(|| "null".to_owned(), |input| input.get().to_owned()),
+        input: given.to_owned(),
         retry: serde_json::to_string(&retry).map_err(|e| Problem::internal(e.to_string()))?,
         // Checked to be at most 1000.
         max_attempts: retry.max_attempts as i32,

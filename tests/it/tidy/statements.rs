@@ -11,7 +11,7 @@ pub const STORE: &str = "runtime/src/store/";
 const OPENING: &str = "runtime/src/store/mod.rs";
 
 /// File and function.
-pub const CROSSING: [(&str, &str); 11] = [
+pub const CROSSING: [(&str, &str); 12] = [
     ("duty", "end"),
     ("duty", "escape_left"),
     ("duty", "expire"),
@@ -20,6 +20,7 @@ pub const CROSSING: [(&str, &str); 11] = [
     ("lease", "give_back"),
     ("lease", "lease"),
     ("lease", "renew"),
+    ("request_key", "sweep"),
     ("resolution", "take_due"),
     ("retention", "sweep"),
     ("tenant", "list"),
