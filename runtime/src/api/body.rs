@@ -89,7 +89,7 @@ pub struct Read {
 
 impl Read {
     pub async fn read<B: Kind>(headers: &HeaderMap, body: Body, config: &Config) -> Result<Self> {
-        let bytes = extract::read(body, B::limit(config)).await?;
+        let bytes = extract::read(body, B::limit(config), &config.api).await?;
         Ok(Self { bytes, media_type: extract::media_type(headers) })
     }
 

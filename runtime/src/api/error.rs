@@ -22,6 +22,8 @@ enum Code {
     NotFound,
     WrongMethod,
     RequestTimeout,
+    TargetTooLong,
+    HeadersTooLarge,
     VersionConflict,
     RunActive,
     RunTerminal,
@@ -35,6 +37,7 @@ enum Code {
     MediaType,
     Internal,
     Unavailable,
+    TooSlow,
 }
 
 impl Code {
@@ -47,6 +50,8 @@ impl Code {
             Self::NotFound => (StatusCode::NOT_FOUND, "not_found"),
             Self::WrongMethod => (StatusCode::METHOD_NOT_ALLOWED, "deedbox.method_not_allowed"),
             Self::RequestTimeout => (StatusCode::REQUEST_TIMEOUT, "deedbox.request_timeout"),
+            Self::TargetTooLong => (StatusCode::URI_TOO_LONG, "deedbox.target_too_long"),
+            Self::HeadersTooLarge => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "deedbox.headers_too_large"),
             Self::VersionConflict => (StatusCode::CONFLICT, "version_conflict"),
             Self::RunActive => (StatusCode::CONFLICT, "run_already_active"),
             Self::RunTerminal => (StatusCode::CONFLICT, "run_terminal"),
@@ -60,6 +65,7 @@ impl Code {
             Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
             Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "runner_unavailable"),
+            Self::TooSlow => (StatusCode::SERVICE_UNAVAILABLE, "deedbox.request_too_slow"),
         }
     }
 }
@@ -110,6 +116,29 @@ impl Problem {
 
     pub fn request_timeout() -> Self {
         Self::new(Code::RequestTimeout, "the body did not arrive in time")
+    }
+
+    pub fn head_timeout() -> Self {
+        Self::new(Code::RequestTimeout, "the head of the request did not arrive in time")
+    }
+
+    pub fn target_too_long(limit: usize) -> Self {
+        Self::new(Code::TargetTooLong, format!("the path and the query are longer than {limit} bytes together"))
+    }
+
+    pub fn headers_too_large(bytes: usize, fields: usize) -> Self {
+        let message = format!(
+            "the headers have more than {bytes} bytes, names and values together, or more than {fields} fields"
+        );
+        Self::new(Code::HeadersTooLarge, message)
+    }
+
+    /// What was asked for may go on.
+    pub fn too_slow(limit_ms: u64) -> Self {
+        let message = format!(
+            "this took longer than {limit_ms} ms and may still be done: ask again under the same Idempotency-Key, or look first"
+        );
+        Self::new(Code::TooSlow, message)
     }
 
     pub fn conflict(message: impl Into<String>) -> Self {
@@ -213,6 +242,18 @@ impl Problem {
         Answer::json(status, &envelope).unwrap_or_else(|_| Answer::empty(status))
     }
 
+    /// The whole answer, for a connection on which no request came to be.
+    pub fn to_bytes(&self, request_id: Uuid) -> Vec<u8> {
+        let (status, error) = self.code.of();
+        let body = json!({ "error": error, "message": self.message }).to_string();
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\ncache-control: no-store\r\n\
+             x-request-id: {request_id}\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        (head + &body).into_bytes()
+    }
+
     /// Logs what only the log may know and makes the answer. `request_id` ties the two together.
     pub fn render(&self, request_id: Uuid) -> Response {
         let (status, error) = self.code.of();
@@ -226,7 +267,7 @@ impl Problem {
         let extra = match self.code {
             Code::Unauthenticated => Some((header::WWW_AUTHENTICATE, "Bearer")),
             Code::Unavailable | Code::InFlight => Some((header::RETRY_AFTER, "1")),
-            Code::RateLimited => Some((header::RETRY_AFTER, "5")),
+            Code::RateLimited | Code::TooSlow => Some((header::RETRY_AFTER, "5")),
             _ => None,
         };
         if let Some((name, value)) = extra {

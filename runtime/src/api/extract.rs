@@ -14,12 +14,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Api;
 use super::error::{Problem, Result};
-use crate::config::Config;
-
-/// The longest silence while a body arrives.
-const SILENCE: Duration = Duration::from_secs(30);
+use super::{Api, depth};
+use crate::config::{ApiConfig, Config, ms};
 
 /// The parameters of the path. One that cannot be read names nothing.
 pub struct Path<T>(pub T);
@@ -58,7 +55,8 @@ impl<T: Serialize> IntoResponse for Json<T> {
 }
 
 /// A JSON text as it was sent.
-pub fn json_text(bytes: &[u8], _config: &Config) -> Result<String> {
+pub fn json_text(bytes: &[u8], config: &Config) -> Result<String> {
+    depth::check(bytes, config.api.max_json_depth)?;
     let text: Box<RawValue> = serde_json::from_slice(bytes).map_err(|e| Problem::validation(format!("body: {e}")))?;
     Ok(text.get().to_owned())
 }
@@ -82,12 +80,18 @@ pub fn is_json(kind: &str) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-pub async fn read(mut body: Body, limit: usize) -> Result<Bytes> {
+/// Reads a whole body. Neither a silence nor the whole may take longer than the settings say.
+pub async fn read(body: Body, limit: usize, times: &ApiConfig) -> Result<Bytes> {
     if body.size_hint().lower() > limit as u64 {
         return Err(Problem::too_large(limit));
     }
+    let whole = gather(body, limit, ms(times.body_silence_ms));
+    tokio::time::timeout(ms(times.body_ms), whole).await.map_err(|_| Problem::request_timeout())?
+}
+
+async fn gather(mut body: Body, limit: usize, silence: Duration) -> Result<Bytes> {
     let mut whole = Vec::new();
-    while let Some(frame) = tokio::time::timeout(SILENCE, body.frame()).await.map_err(|_| Problem::request_timeout())? {
+    while let Some(frame) = tokio::time::timeout(silence, body.frame()).await.map_err(|_| Problem::request_timeout())? {
         let frame = frame.map_err(|_| Problem::validation("the body was cut off"))?;
         let Ok(data) = frame.into_data() else { continue };
         if whole.len() + data.len() > limit {
@@ -99,7 +103,8 @@ pub async fn read(mut body: Body, limit: usize) -> Result<Bytes> {
 }
 
 /// Reads a body that must be an object: serde would take an array for a struct too.
-pub fn parse<T: DeserializeOwned>(bytes: &[u8], _config: &Config) -> Result<T> {
+pub fn parse<T: DeserializeOwned>(bytes: &[u8], config: &Config) -> Result<T> {
+    depth::check(bytes, config.api.max_json_depth)?;
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if first.is_some_and(|first| matches!(first, b'[')) {
         return Err(Problem::validation("body: must be a JSON object"));
@@ -129,19 +134,30 @@ mod tests {
         count: u8,
     }
 
+    fn parsed(text: &str) -> Result<Body> {
+        parse(text.as_bytes(), &Config::default())
+    }
+
     fn refusal(text: &str) -> String {
-        format!("{:?}", parse::<Body>(text.as_bytes(), &Config::default()).unwrap_err())
+        format!("{:?}", parsed(text).unwrap_err())
     }
 
     #[test]
     fn an_input_keeps_its_exact_text() {
         let text = r#"{"a": 9007199254740993, "b" : "\u0000\ud800", "a":1.0e2 }"#;
-        let body: Body = parse(format!("{{\"input\": {text} }}").as_bytes(), &Config::default()).unwrap();
+        let body = parsed(&format!("{{\"input\": {text} }}")).unwrap();
         assert_eq!(body.input.unwrap().get(), text);
-        let empty: Body = parse(b" {} ", &Config::default()).unwrap();
+        let empty = parsed(" {} ").unwrap();
         assert!(empty.input.is_none() && empty.count == 0);
-        let deep = format!("{{\"input\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(parse::<Body>(deep.as_bytes(), &Config::default()).is_ok());
+    }
+
+    #[test]
+    fn an_input_is_as_deep_as_the_settings_allow() {
+        let nested = |levels: usize| format!("{{\"input\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        assert!(parsed(&nested(127)).is_ok());
+        for levels in [128, 100_000] {
+            assert!(refusal(&nested(levels)).contains("deeper than 128 levels"));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What surrounds every request: its id, its span, its end if it panics, and the rendering of problems.
+//! What surrounds every request: its id, its span, its end if it panics or takes too long, and the rendering of problems.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -12,7 +12,8 @@ use tracing::{Instrument, field};
 use uuid::Uuid;
 
 use super::error::Problem;
-use super::{Api, unread};
+use super::{Api, limits, unread};
+use crate::config::{ApiConfig, ms};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -31,9 +32,13 @@ pub async fn frame(State(api): State<Api>, request: Request, next: Next) -> Resp
     let answer = async move {
         let clock = api.gateway.clock();
         let start = clock.elapsed();
-        let response = carried_out(request, next).await;
+        let limit = api.config.api.max_request_ms;
+        let answer = rest.within(ms(limit), handle(&api.config.api, request, next)).await;
+        let in_time = answer.is_some();
+        let response = answer.unwrap_or_else(|| Problem::too_slow(limit).into_response());
         let mut response = finish(response, request_id);
-        if !rest.drain().await {
+        // After a late one somebody may still be reading the body, and must not miss a part of it.
+        if !in_time || !rest.drain().await {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let duration_ms = clock.elapsed().saturating_sub(start).as_millis() as u64;
@@ -43,8 +48,11 @@ pub async fn frame(State(api): State<Api>, request: Request, next: Next) -> Resp
     answer.instrument(span).await
 }
 
-/// What changes something goes on in a task of its own: a client that hangs up does not stop it.
-async fn carried_out(request: Request, next: Next) -> Response {
+/// What changes something goes on in a task of its own: a client that hangs up, or that has waited too long, does not stop it.
+async fn handle(config: &ApiConfig, request: Request, next: Next) -> Response {
+    if let Err(problem) = limits::check(&request, config) {
+        return problem.into_response();
+    }
     let only_reads = request.method().is_safe();
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
     let answer = match only_reads {

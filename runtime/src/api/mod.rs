@@ -8,6 +8,7 @@ mod auth;
 mod body;
 mod canonical;
 mod control;
+mod depth;
 mod effects;
 mod error;
 mod extract;
@@ -15,28 +16,29 @@ mod frame;
 mod health;
 mod input;
 mod keyed;
+mod limits;
 mod modules;
 mod name;
 mod page;
+mod patience;
 mod providers;
 mod request_key;
 mod resolve;
 mod runs;
 mod secrets;
+mod server;
 mod signals;
 mod start;
 mod tenants;
 mod time;
+mod tls;
 mod unread;
 mod witness;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{delete, get, post, put};
-use axum::serve::ListenerExt;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::error::Problem;
@@ -45,8 +47,8 @@ use crate::gateway::Gateway;
 use crate::registry::Registry;
 use crate::store::Store;
 
-/// How long open requests may go on after the shutdown began.
-const DRAIN: Duration = Duration::from_secs(10);
+pub use self::server::serve;
+pub use self::tls::{TlsError, scheme};
 
 /// What all requests of a node share.
 #[derive(Clone)]
@@ -63,45 +65,6 @@ impl Api {
     pub fn new(store: Store, registry: Arc<Registry>, gateway: Arc<Gateway>, config: Arc<Config>) -> Self {
         Self { store, registry, gateway, config, stop: CancellationToken::new() }
     }
-}
-
-/// Answers requests until `shutdown` is done. Long polls end then; other requests under way have ten seconds to end.
-pub async fn serve(
-    listener: TcpListener,
-    api: Api,
-    shutdown: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
-    let ears = tokio::spawn({
-        let (stop, store, wakes) = (api.stop.clone(), api.store.clone(), api.gateway.wakes().clone());
-        async move { stop.run_until_cancelled(wakes.listen_forever(&store)).await }
-    });
-    let (stop, ending) = (api.stop.clone(), api.stop.clone());
-    let listener = listener.tap_io(|connection| {
-        // Answers are small and written whole: waiting for more to send only delays them.
-        if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(%error, "a connection keeps its delay");
-        }
-    });
-    let signal = async move {
-        shutdown.await;
-        stop.cancel();
-    };
-    let server = axum::serve(listener, router(api)).with_graceful_shutdown(signal);
-    let outcome = tokio::select! {
-        outcome = server => outcome,
-        () = overdue(&ending) => Ok(()),
-    };
-    ending.cancel();
-    if let Err(error) = ears.await {
-        tracing::error!(%error, "the listener for wake-ups failed");
-    }
-    outcome
-}
-
-async fn overdue(ending: &CancellationToken) {
-    ending.cancelled().await;
-    tokio::time::sleep(DRAIN).await;
-    tracing::warn!("some requests were still under way at the end of the shutdown");
 }
 
 /// All routes. Without `serve`, long polls are answered by polling alone.

@@ -1,6 +1,7 @@
 //! The HTTP client of the commands. An answer of the API is given on as it is; the error envelope becomes a readable error, and a
 //! server that does not answer becomes exit code 3.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,10 +12,12 @@ use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde_json::Value;
+use tokio_rustls::rustls::{self, RootCertStore};
 use url::Url;
 
 use super::failure::Failure;
 use super::settings::{ADMIN_TOKEN, Remote, TOKEN, is_loopback};
+use super::trust;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Longer than the longest `?wait` and than any component takes to compile.
@@ -34,18 +37,23 @@ impl Client {
     pub(super) fn tenant(remote: &Remote) -> anyhow::Result<Self> {
         let address = remote.address()?;
         let token = remote.token(&address, TOKEN)?;
-        Self::new(address, token)
+        Self::trusting(address, token, remote.ca_cert.as_deref())
     }
 
     /// Speaks as the one who manages tenants.
     pub(super) fn admin(remote: &Remote) -> anyhow::Result<Self> {
         let address = remote.address()?;
         let token = remote.token(&address, ADMIN_TOKEN)?;
-        Self::new(address, token)
+        Self::trusting(address, token, remote.ca_cert.as_deref())
     }
 
     pub(super) fn new(address: Url, token: String) -> anyhow::Result<Self> {
-        let builder = reqwest::Client::builder()
+        Self::trusting(address, token, None)
+    }
+
+    fn trusting(address: Url, token: String, ca_cert: Option<&Path>) -> anyhow::Result<Self> {
+        let roots = if address.scheme() == "https" { trust::roots(ca_cert)? } else { RootCertStore::empty() };
+        let builder = trust::client(roots)?
             .connect_timeout(CONNECT_WITHIN)
             .timeout(ANSWER_WITHIN)
             .redirect(reqwest::redirect::Policy::none());
@@ -127,7 +135,9 @@ impl Client {
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
         let address = &self.address;
-        Failure::Unreachable(if error.is_connect() {
+        Failure::Unreachable(if let Some(fault) = trust::fault(error) {
+            untrusted(address, fault)
+        } else if error.is_connect() {
             format!(
                 "no server answers at {address}: start one with `deedbox up`, or name another with --url or DEEDBOX_URL"
             )
@@ -138,6 +148,18 @@ impl Client {
         } else {
             format!("the connection to {address} broke ({}): what was asked for may have been done", root_cause(error))
         })
+    }
+}
+
+fn untrusted(address: &Url, fault: &rustls::Error) -> String {
+    match fault {
+        rustls::Error::InvalidCertificate(_) => {
+            format!(
+                "the certificate of {address} is not trusted ({fault}): name that of its authority with --ca-cert or DEEDBOX_CA_CERT"
+            )
+        }
+        rustls::Error::InvalidMessage(_) => format!("{address} does not speak TLS: is it an http:// address?"),
+        _ => format!("TLS with {address} failed: {fault}"),
     }
 }
 

@@ -24,6 +24,7 @@ mod start;
 mod table;
 mod tenant;
 mod token;
+mod trust;
 mod up;
 mod values;
 mod wait;

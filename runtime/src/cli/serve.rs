@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::os_signals;
 use super::output::Output;
-use super::settings::{self, Fleet, LISTEN};
+use super::settings::{self, Certificate, Fleet, LISTEN};
+use crate::api;
 use crate::node::Node;
 
 #[derive(Debug, Args)]
@@ -15,18 +16,22 @@ pub(super) struct Serve {
     listen: String,
     #[command(flatten)]
     fleet: Fleet,
+    #[command(flatten)]
+    certificate: Certificate,
 }
 
 impl Serve {
-    /// Prints `listening on http://ADDRESS` once it answers, and ends well on a signal.
+    /// Prints `listening on http://ADDRESS`, or https, once it answers, and ends well on a signal.
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
         let stop = os_signals::stop()?;
+        let mut settings = self.fleet.node()?;
+        self.certificate.put_into(&mut settings.config);
+        let scheme = api::scheme(&settings.config.api)?;
         let listener = settings::listen(&self.listen).await?;
-        let address = listener.local_addr()?;
-        let node = Node::open(self.fleet.node()?)?;
+        let address = format!("{scheme}://{}", listener.local_addr()?);
+        let node = Node::open(settings)?;
         node.store().check_schema().await?;
-        output
-            .show(&json!({ "address": format!("http://{address}") }), |_| format!("listening on http://{address}"))?;
+        output.show(&json!({ "address": address }), |_| format!("listening on {address}"))?;
         let served = node.serve(listener, stop).await;
         node.close().await;
         Ok(served?)

@@ -9,7 +9,7 @@ use clap::Args;
 use url::{Host, Url};
 
 use super::failure::Failure;
-use crate::config::Config;
+use crate::config::{Config, TlsConfig};
 use crate::gateway::vault::MasterKey;
 use crate::node::NodeSettings;
 
@@ -36,6 +36,9 @@ pub(super) struct Remote {
     /// The data directory of `deedbox up`.
     #[arg(long, value_name = "DIR", env = "DEEDBOX_DATA_DIR", global = true)]
     pub data_dir: Option<PathBuf>,
+    /// A PEM file of certificates to trust beside those that this machine trusts, for an https server.
+    #[arg(long, value_name = "FILE", env = "DEEDBOX_CA_CERT", global = true)]
+    pub ca_cert: Option<PathBuf>,
 }
 
 impl Remote {
@@ -44,10 +47,7 @@ impl Remote {
         let wrong = |why: &str| Failure::Usage(format!("--url {}: {why}", self.url));
         let url = Url::parse(&self.url).map_err(|error| wrong(&error.to_string()))?;
         match url.scheme() {
-            "http" if url.has_host() => Ok(url),
-            "https" => {
-                Err(wrong("this program speaks http only; put it on the server's machine or behind a tunnel").into())
-            }
+            "http" | "https" if url.has_host() => Ok(url),
             _ => Err(wrong("it must look like http://127.0.0.1:7420").into()),
         }
     }
@@ -73,6 +73,28 @@ pub(super) fn is_loopback(address: &Url) -> bool {
         Some(Host::Ipv4(ip)) => IpAddr::V4(ip).is_loopback(),
         Some(Host::Ipv6(ip)) => IpAddr::V6(ip).is_loopback(),
         None => false,
+    }
+}
+
+/// The certificate of the API.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS")]
+pub(super) struct Certificate {
+    /// The API's certificate and those that vouch for it, a PEM file. With it the API speaks https; a new file is taken up by
+    /// itself.
+    #[arg(long = "tls-cert", value_name = "FILE", env = "DEEDBOX_TLS_CERT", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key, a PEM file without a password.
+    #[arg(long = "tls-key", value_name = "FILE", env = "DEEDBOX_TLS_KEY", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+impl Certificate {
+    /// Puts the files in the place of those that the settings file names.
+    pub(super) fn put_into(self, config: &mut Config) {
+        if let (Some(certificate), Some(key)) = (self.tls_cert, self.tls_key) {
+            config.api.tls = Some(TlsConfig::of(certificate, key));
+        }
     }
 }
 
@@ -177,7 +199,7 @@ mod tests {
     use super::*;
 
     fn remote(url: &str, dir: &Path) -> Remote {
-        Remote { url: url.to_owned(), token: None, data_dir: Some(dir.to_owned()) }
+        Remote { url: url.to_owned(), token: None, data_dir: Some(dir.to_owned()), ca_cert: None }
     }
 
     #[test]
@@ -185,7 +207,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(TOKEN), "kept\n").unwrap();
         for (url, token) in
-            [("http://127.0.0.1:7420", Some("kept")), ("http://[::1]:1", Some("kept")), ("http://example.com", None)]
+            [("http://127.0.0.1:7420", Some("kept")), ("https://[::1]:1", Some("kept")), ("https://example.com", None)]
         {
             let remote = remote(url, dir.path());
             let address = remote.address().unwrap();
@@ -204,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_address_that_cannot_be_used_is_refused_with_words() {
-        for url in ["", "127.0.0.1:7420", "https://example.com", "ftp://example.com"] {
+        for url in ["", "127.0.0.1:7420", "https:", "ftp://example.com"] {
             let error = remote(url, Path::new("/")).address().unwrap_err();
             assert!(error.to_string().contains("--url"), "{error}");
         }

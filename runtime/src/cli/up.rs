@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::os_signals;
 use super::output::{Output, text};
 use super::seed::{self, DataDir, Tokens};
-use super::settings::{self, ADMIN_TOKEN, CACHE, LISTEN, MASTER_KEY, POSTGRES};
+use super::settings::{self, ADMIN_TOKEN, CACHE, Certificate, LISTEN, MASTER_KEY, POSTGRES};
 use super::table::pairs;
+use crate::api;
 use crate::config::Config;
 use crate::gateway::vault::MasterKey;
 use crate::node::{Node, NodeSettings};
@@ -33,12 +34,16 @@ pub(super) struct Up {
     /// The settings file.
     #[arg(long, value_name = "FILE", env = "DEEDBOX_CONFIG")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    certificate: Certificate,
 }
 
 impl Up {
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
         let stop = os_signals::stop()?;
-        let config = Config::load(self.config.as_deref())?;
+        let mut config = Config::load(self.config.as_deref())?;
+        self.certificate.put_into(&mut config);
+        let scheme = api::scheme(&config.api)?;
         let data = DataDir::open(settings::data_dir(self.data_dir.clone())?)?;
         let listener = settings::listen(&self.listen).await?;
         let master_key = MasterKey::read_or_create(&data.path().join(MASTER_KEY))?;
@@ -51,7 +56,7 @@ impl Up {
         };
         let cache_dir = data.path().join(CACHE);
         let node = NodeSettings { database_url, master_key, cache_dir, config, name: settings::node_name() };
-        let start = Start { output, data: data.path(), listener, stop };
+        let start = Start { output, data: data.path(), scheme, listener, stop };
         let ended = tokio::select! {
             result = start.run(node) => result,
             () = ended(server.as_ref()) => Err(lost(data.path())),
@@ -67,6 +72,7 @@ impl Up {
 struct Start<'a> {
     output: &'a Output,
     data: &'a Path,
+    scheme: &'static str,
     listener: TcpListener,
     stop: CancellationToken,
 }
@@ -83,7 +89,7 @@ impl Start<'_> {
     }
 
     fn announce(&self, listening: SocketAddr, tokens: &Tokens) -> anyhow::Result<()> {
-        let address = format!("http://{}", reachable(listening));
+        let address = format!("{}://{}", self.scheme, reachable(listening));
         let value =
             json!({ "address": address, "token": tokens.tenant, "admin_token": tokens.admin, "data_dir": self.data });
         let next = format!(

@@ -5,6 +5,8 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::harness::http;
+
 /// A caller of one server with one token, or with none.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -22,7 +24,11 @@ pub struct Answer {
 
 impl Client {
     pub fn new(origin: &str, token: Option<String>) -> Self {
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self::with_http(http::client(), origin, token)
+    }
+
+    /// The same over a client of another making.
+    pub fn with_http(http: reqwest::Client, origin: &str, token: Option<String>) -> Self {
         Self { http, origin: origin.to_owned(), token }
     }
 

@@ -5,6 +5,7 @@ pub mod client;
 mod control;
 mod effects;
 mod isolation;
+mod limits;
 mod modules;
 mod outage;
 mod pages;
@@ -12,7 +13,10 @@ mod providers;
 mod refusals;
 mod runs;
 mod signals;
+mod slow;
 mod tenants;
+pub mod tls;
+mod wire;
 mod witness;
 
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{SOON, within};
 use crate::cli::program::{Running, deedbox};
-use crate::harness::shared;
+use crate::harness::{http, shared};
 
 /// Leases are short, so that what is lost is soon found.
 const SETTINGS: &str = "
@@ -173,7 +173,7 @@ pub async fn end(fleet: Vec<Member>) {
 
 /// Waits until `/readyz` of every server has this status.
 pub async fn until_ready_is(origins: &Origins, status: u16) {
-    let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(4)).build().unwrap();
+    let http = http::builder(&[]).timeout(Duration::from_secs(4)).build().unwrap();
     for origin in origins.all() {
         within(NOTICED_WITHIN, &format!("/readyz tells {status}"), async || {
             let answer = http.get(format!("{origin}/readyz")).send().await;

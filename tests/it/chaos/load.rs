@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::fleet::Origins;
 use super::stage::Calls;
+use crate::harness::http::client;
 
 const STARTERS: u64 = 3;
 /// Between one start of a starter and the next.
@@ -54,7 +55,7 @@ impl Load {
             origins,
             token,
             calls,
-            http: reqwest::Client::builder().no_proxy().build().unwrap(),
+            http: client(),
             stop: CancellationToken::new(),
             number: AtomicUsize::new(0),
             acknowledged: AtomicUsize::new(0),

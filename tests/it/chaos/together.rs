@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use crate::cli::program::{Running, deedbox, place};
-use crate::harness::{Database, long, tell};
+use crate::harness::{Database, http, long, tell};
 
 const REPLICAS: usize = 5;
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -39,7 +39,8 @@ async fn five_replicas_that_start_at_once_on_an_empty_database_are_all_ready() {
         let said = join_all(replicas.iter_mut().map(Running::line)).await;
         for line in said {
             let said: Value = serde_json::from_str(&line).unwrap();
-            let ready = reqwest::get(format!("{}/readyz", said["address"].as_str().unwrap())).await.unwrap();
+            let ready =
+                http::client().get(format!("{}/readyz", said["address"].as_str().unwrap())).send().await.unwrap();
             assert_eq!(ready.status(), 200);
         }
         let versions: Vec<(i64, bool)> =

@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::process::Command;
 
 use super::program::{Running, component_file, deedbox, finish, order, place, provider};
+use crate::api::tls::new_pair;
 use crate::harness::{Database, shared};
 
 /// An empty database on the tests' own server.
@@ -82,6 +83,54 @@ async fn first_token(url: &str) -> String {
     store::token::create(&store, store::tenant::ADMIN, &new).await.unwrap();
     store.close().await;
     text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_a_certificate_is_called_by_who_trusts_it() {
+    let place = place();
+    let url = empty("over_tls").await;
+    finish(deedbox(&["migrate", "--database-url", &url])).await.well();
+    let admin = first_token(&url).await;
+    let (pair, other) = (new_pair(), new_pair());
+    let file = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let certificate = file("cert.pem", &pair.certificate_pem);
+    let (key, other_key) = (file("key.pem", &pair.key_pem), file("other.pem", &other.key_pem));
+    let serving = |certificate: &str, key: &str| {
+        let flags = ["serve", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key];
+        part(&url, &flags, &place.path().join("cache"))
+    };
+    for (certificate, key, words) in [
+        ("nowhere", key.as_str(), "--tls-cert"),
+        (certificate.as_str(), certificate.as_str(), "private key"),
+        (certificate.as_str(), other_key.as_str(), "together"),
+    ] {
+        let said = finish(serving(certificate, key)).await.failed(1);
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(finish(deedbox(&["serve", "--tls-cert", &certificate])).await.failed(2).contains("--tls-key"));
+
+    let mut serve = Running::start(serving(&certificate, &key), place.path().join("log"));
+    let address = serve.line().await.strip_prefix("listening on ").unwrap().to_owned();
+    assert!(address.starts_with("https://"), "{address}");
+    let ask = |url: &str, trusted: Option<&str>| {
+        let mut command = deedbox(&["tenant", "list", "--url", url]);
+        command.env("DEEDBOX_TOKEN", &admin);
+        if let Some(file) = trusted {
+            command.env("DEEDBOX_CA_CERT", file);
+        }
+        finish(command)
+    };
+    ask(&address, Some(&certificate)).await.well();
+    let said = ask(&address, None).await.failed(3);
+    assert!(said.contains("not trusted") && said.contains("--ca-cert"), "{said}");
+    ask(&address.replace("https", "http"), None).await.failed(3);
+    assert!(ask(&address, Some(&key)).await.failed(2).contains("--ca-cert"));
+    serve.signal("TERM").await;
+    assert_eq!(serve.end().await.code, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

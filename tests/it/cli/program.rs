@@ -18,7 +18,7 @@ const ENDED_WITHIN: Duration = Duration::from_secs(120);
 /// How soon a run gets somewhere.
 const SOON: Duration = Duration::from_secs(30);
 /// What would change the programs' settings if it came from the tests' own surroundings.
-const OWN: [&str; 11] = [
+const OWN: [&str; 14] = [
     "DATABASE_URL",
     "DEEDBOX_URL",
     "DEEDBOX_TOKEN",
@@ -30,6 +30,9 @@ const OWN: [&str; 11] = [
     "DEEDBOX_NAME",
     "DEEDBOX_MASTER_KEY_FILE",
     "DEEDBOX_CACHE_DIR",
+    "DEEDBOX_CA_CERT",
+    "DEEDBOX_TLS_CERT",
+    "DEEDBOX_TLS_KEY",
 ];
 
 /// A program of the workspace, built beside the one that cargo built for these tests.

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::program::{Running, Up, component_file, deedbox, finish, place, processes_of};
+use crate::harness::http;
 
 /// The value beside a name in what `up` prints.
 fn value<'a>(lines: &'a [String], name: &str) -> &'a str {
@@ -30,9 +31,10 @@ async fn up_says_where_it_is_and_stops_well_when_asked_to() {
     assert_eq!(lines[0], "Deedbox is up.");
     let (address, token) = (value(&lines, "address"), value(&lines, "token"));
     assert!(lines.iter().any(|line| line.contains(&format!("export DEEDBOX_URL={address} DEEDBOX_TOKEN={token}"))));
-    let runs = reqwest::Client::new().get(format!("{address}/v1/runs")).bearer_auth(token).send().await.unwrap();
+    let http = http::client();
+    let runs = http.get(format!("{address}/v1/runs")).bearer_auth(token).send().await.unwrap();
     assert_eq!(runs.status(), 200);
-    assert_eq!(reqwest::get(format!("{address}/readyz")).await.unwrap().status(), 200);
+    assert_eq!(http.get(format!("{address}/readyz")).send().await.unwrap().status(), 200);
     for name in ["token", "admin-token", "master.key"] {
         let mode = std::fs::metadata(data.join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
@@ -45,7 +47,7 @@ async fn up_says_where_it_is_and_stops_well_when_asked_to() {
     assert!(ended.err.contains("stopped; the data is kept"), "{ended:?}");
     assert!(!ended.err.contains(token.rsplit('.').next().unwrap()), "a token is not logged");
     assert_eq!(processes_of(&data), Vec::<String>::new());
-    assert!(reqwest::get(format!("{address}/healthz")).await.is_err());
+    assert!(http.get(format!("{address}/healthz")).send().await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

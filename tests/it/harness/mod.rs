@@ -5,6 +5,7 @@ pub mod cell;
 mod database;
 pub mod frames;
 pub mod freeze;
+pub mod http;
 pub mod logs;
 pub mod nats;
 pub mod own_server;

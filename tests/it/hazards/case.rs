@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::harness::cell::work_until_settled;
 use crate::harness::freeze::Victim;
 use crate::harness::process::Process;
-use crate::harness::{World, config, node};
+use crate::harness::{World, config, http, node};
 
 /// The same in all worlds, so that their keys are the same, too.
 const RUN: Uuid = Uuid::from_u128(0x0190_b1c2_0000_7000_8000_0000_0000_0042);
@@ -116,7 +116,7 @@ impl Case {
     /// Puts what is there before into a provider's books.
     pub async fn seed(&self, origin: &str) {
         if let Some((table, row)) = &self.seed {
-            let answer = reqwest::Client::new().post(format!("{origin}/tables/{table}/rows")).json(row).send();
+            let answer = http::client().post(format!("{origin}/tables/{table}/rows")).json(row).send();
             assert_eq!(answer.await.unwrap().status(), 201);
         }
     }

@@ -126,6 +126,8 @@ impl Stage {
         command.arg("--master-key-file").arg(place.join(MASTER_KEY));
         command.arg("--cache-dir").arg(place.join(CACHE).join(name));
         command.arg("--config").arg(place.join("deedbox.toml"));
+        // The user's certificate is not made for the demo's address.
+        command.env_remove("DEEDBOX_TLS_CERT").env_remove("DEEDBOX_TLS_KEY");
         Ok(command)
     }
 }
