@@ -250,6 +250,12 @@ pub struct ApiConfig {
     /// Rows of one page where the request says nothing, and at most.
     pub default_page: u32,
     pub max_page: u32,
+    /// The longest silence of a stream of events: then it says that it is alive.
+    pub heartbeat_ms: u64,
+    /// Streams of events that are open at once on this node, and of those the streams of one tenant. One more is refused
+    /// with 429.
+    pub max_streams: usize,
+    pub max_tenant_streams: usize,
 }
 
 impl Default for ApiConfig {
@@ -272,6 +278,9 @@ impl Default for ApiConfig {
             tls: None,
             default_page: 50,
             max_page: 500,
+            heartbeat_ms: 15_000,
+            max_streams: 256,
+            max_tenant_streams: 64,
         }
     }
 }
@@ -388,6 +397,8 @@ impl Config {
                 "gateway.default_send_ms",
                 "must not be above gateway.max_send_ms",
             ),
+            // Clients give a silent stream up, and so do proxies.
+            ((10..=60_000).contains(&self.api.heartbeat_ms), "api.heartbeat_ms", "must be from 10 to 60000"),
             (self.retention.days >= LEAST_RETENTION_DAYS, "retention.days", "must be at least 14"),
             (self.retention.request_keys_hours >= 24, "retention.request_keys_hours", "must be at least 24"),
             (self.signals.max_unread >= 1, "signals.max_unread", "must be at least 1"),

@@ -11,6 +11,7 @@ mod control;
 mod depth;
 mod effects;
 mod error;
+mod events;
 mod extract;
 mod frame;
 mod health;
@@ -57,13 +58,15 @@ pub struct Api {
     registry: Arc<Registry>,
     gateway: Arc<Gateway>,
     config: Arc<Config>,
+    /// The open streams of events.
+    seats: Arc<events::Seats>,
     /// Cancelled when the node shuts down: every wait ends then.
     stop: CancellationToken,
 }
 
 impl Api {
     pub fn new(store: Store, registry: Arc<Registry>, gateway: Arc<Gateway>, config: Arc<Config>) -> Self {
-        Self { store, registry, gateway, config, stop: CancellationToken::new() }
+        Self { store, registry, gateway, config, seats: Arc::default(), stop: CancellationToken::new() }
     }
 }
 
@@ -101,6 +104,8 @@ fn native() -> Router<Api> {
         .route("/runs/{run}/attempts", get(runs::attempts))
         .route("/runs/{run}/effects", get(runs::effects))
         .route("/runs/{run}/log", get(runs::log))
+        .route("/runs/{run}/events", get(events::of_run))
+        .route("/events", get(events::of_tenant))
         .route("/effects", get(effects::list))
         .route("/effects/{effect}", get(effects::show))
         .route("/effects/{effect}/resolve", post(resolve::resolve))

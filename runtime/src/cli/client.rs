@@ -8,7 +8,7 @@ use anyhow::Context;
 use bytes::Bytes;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,6 +23,10 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Longer than the longest `?wait` and than any component takes to compile.
 const ANSWER_WITHIN: Duration = Duration::from_secs(300);
 const UPLOAD_CHUNK: usize = 256 << 10;
+/// A stream that says nothing for so long, not even that it is alive, is given up.
+const SILENCE: Duration = Duration::from_secs(90);
+/// A stream may go on for a year.
+const STREAM_WITHIN: Duration = Duration::from_secs(366 * 86_400);
 
 /// A server and the token for it.
 #[derive(Clone)]
@@ -112,12 +116,35 @@ impl Client {
         self.ask(request.header(CONTENT_TYPE, "application/wasm").header(CONTENT_LENGTH, total).body(body)).await
     }
 
+    /// Opens a stream of server-sent events behind the last one that was seen; none when the server says that nothing will
+    /// follow.
+    pub(super) async fn follow(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        last_seen: Option<&str>,
+    ) -> anyhow::Result<Option<Incoming>> {
+        let request = self.request(Method::GET, path)?.query(query).timeout(STREAM_WITHIN);
+        let request = request.header(ACCEPT, "text/event-stream");
+        let request = last_seen.into_iter().fold(request, |request, id| request.header("last-event-id", id));
+        let answer = tokio::time::timeout(SILENCE, request.send()).await.map_err(|_| self.silent())?;
+        let answer = answer.map_err(|error| self.unreachable(&error))?;
+        match answer.status().as_u16() {
+            200 => Ok(Some(Incoming(answer))),
+            _ => self.read(answer).await.map(|_| None),
+        }
+    }
+
     fn request(&self, method: Method, path: &[&str]) -> anyhow::Result<RequestBuilder> {
         Ok(self.http.request(method, at(&self.address, path)?).bearer_auth(&self.token))
     }
 
     async fn ask(&self, request: RequestBuilder) -> anyhow::Result<Value> {
         let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+        self.read(answer).await
+    }
+
+    async fn read(&self, answer: Response) -> anyhow::Result<Value> {
         let succeeded = answer.status().is_success();
         let status = answer.status().as_u16();
         let body = self.body(answer).await?;
@@ -131,6 +158,10 @@ impl Client {
 
     async fn body(&self, answer: Response) -> anyhow::Result<Bytes> {
         answer.bytes().await.map_err(|error| self.unreachable(&error).into())
+    }
+
+    fn silent(&self) -> Failure {
+        Failure::Unreachable(format!("the server at {} did not answer in time", self.address))
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
@@ -160,6 +191,16 @@ fn untrusted(address: &Url, fault: &rustls::Error) -> String {
         }
         rustls::Error::InvalidMessage(_) => format!("{address} does not speak TLS: is it an http:// address?"),
         _ => format!("TLS with {address} failed: {fault}"),
+    }
+}
+
+/// A stream as it comes from the network.
+pub(super) struct Incoming(Response);
+
+impl Incoming {
+    /// The next piece; none at the end, however it ended.
+    pub(super) async fn piece(&mut self) -> Option<Bytes> {
+        tokio::time::timeout(SILENCE, self.0.chunk()).await.ok()?.ok()?
     }
 }
 

@@ -8,7 +8,9 @@ mod client;
 mod demo;
 mod deploy;
 mod effects;
+mod events;
 mod failure;
+mod follow;
 mod log;
 mod migrate;
 mod os_signals;
@@ -20,6 +22,7 @@ mod seed;
 mod serve;
 mod settings;
 mod signal;
+mod sse;
 mod start;
 mod table;
 mod tenant;
@@ -76,6 +79,8 @@ enum Command {
     Activity(activity::Activity),
     /// Look at effects, the ledger's entries.
     Effects(effects::Effects),
+    /// Follow what happens to all runs, until it is ended.
+    Events(events::Events),
     /// Manage the credentials for providers.
     Secret(secret::Secret),
     /// Manage tenants; needs an admin token.
@@ -116,6 +121,7 @@ impl Command {
             Self::Signal(command) => command.run(output).await,
             Self::Activity(command) => command.run(output).await,
             Self::Effects(command) => command.run(output).await,
+            Self::Events(command) => command.run(output).await,
             Self::Secret(command) => command.run(output).await,
             Self::Tenant(command) => command.run(output).await,
             Self::Token(command) => command.run(output).await,

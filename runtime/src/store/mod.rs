@@ -3,7 +3,7 @@
 //! Every function takes the tenant first, and every statement holds each table that it touches to that tenant, so that the
 //! rows of a tenant may lie anywhere. The few that cross tenants: `lease::lease`, `lease::renew` and `lease::give_back` (a
 //! worker's own runs), the duties `duty::rescue`, `duty::promote`, `duty::expire`, `duty::end` and
-//! `duty::escape_left`, `resolution::take_due`,
+//! `duty::escape_left`, `resolution::take_due`, `event::renumber`,
 //! `retention::sweep`, `request_key::sweep`, and `tenant::list`. A test reads all statements and holds them to this list.
 //!
 //! No transaction is open while a guest runs or a provider is called: what a run or an effect needs is one statement. Each
@@ -31,6 +31,7 @@ pub mod checkpoint;
 pub mod control;
 pub mod duty;
 pub mod effect;
+pub mod event;
 pub mod late;
 pub mod lease;
 pub mod ledger;
@@ -164,7 +165,7 @@ impl Store {
     /// Brings the schema up to this version. Safe to call from many nodes at once.
     pub async fn migrate(&self) -> Result<()> {
         match MIGRATIONS.run(&self.pool).await {
-            Ok(()) => Ok(()),
+            Ok(()) => event::renumber(self).await,
             Err(sqlx::migrate::MigrateError::VersionMissing(version)) => Err(Error::NewerSchema(version)),
             Err(sqlx::migrate::MigrateError::Execute(error)) => Err(Error::Unavailable(error)),
             Err(error) => Err(Error::Migration(error)),

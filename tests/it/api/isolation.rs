@@ -55,6 +55,7 @@ fn doors() -> Vec<(&'static str, Vec<Door>)> {
                 get("/v1/runs/{}/attempts"),
                 get("/v1/runs/{}/effects"),
                 get("/v1/runs/{}/log"),
+                get("/v1/runs/{}/events"),
                 get("/v1/runs/{}/signals"),
                 with_body(Method::POST, "/v1/runs/{}/signals/go", json!("{}"), 404),
                 post("/v1/runs/{}/cancel"),
@@ -123,7 +124,7 @@ async fn a_foreign_id_is_answered_like_an_unknown_one_at_every_endpoint() {
             walked += 1;
         }
     }
-    assert_eq!(walked, 25);
+    assert_eq!(walked, 26);
     for list in ["/v1/modules", "/v1/activities", "/v1/runs", "/v1/effects", "/v1/secrets"] {
         assert!(whole_list(&other.get(list).await).is_empty(), "{list}");
         assert_eq!(whole_list(&api.acme.get(list).await).len(), 1, "{list}: nothing of the owner's is gone");

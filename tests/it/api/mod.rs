@@ -4,6 +4,7 @@ mod activities;
 pub mod client;
 mod control;
 mod effects;
+mod events;
 mod isolation;
 mod limits;
 mod modules;

@@ -44,6 +44,8 @@ fn routes() -> Vec<(String, &'static [&'static str])> {
         (format!("/v1/runs/{run}/attempts"), &["GET"]),
         (format!("/v1/runs/{run}/effects"), &["GET"]),
         (format!("/v1/runs/{run}/log"), &["GET"]),
+        (format!("/v1/runs/{run}/events"), &["GET"]),
+        ("/v1/events".into(), &["GET"]),
         ("/v1/effects".into(), &["GET"]),
         (format!("/v1/effects/{hash}"), &["GET"]),
         ("/v1/secrets".into(), &["GET"]),

@@ -48,7 +48,7 @@ async fn a_named_run_waits_for_a_signal_that_counts_once() {
     assert_eq!(up.ask(&signal).await, json!({ "signal_delivered": true }));
     assert_eq!(up.ask(&signal).await, json!({ "signal_delivered": false }));
     let watched = watch.end().await;
-    assert!(watched.out.lines().last().is_some_and(|line| line.starts_with("completed, ")), "{watched:?}");
+    assert!(watched.out.lines().last().is_some_and(|line| line.ends_with("run.completed")), "{watched:?}");
     watched.well();
 
     assert_eq!(up.ask(&["runs", "show", &run]).await["output"], json!([{ "cents": 4200 }]));

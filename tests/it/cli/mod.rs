@@ -4,6 +4,7 @@ mod commands;
 mod control;
 mod curl;
 mod demo;
+mod events;
 mod fleet;
 pub mod program;
 mod questions;

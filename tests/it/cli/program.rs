@@ -173,7 +173,12 @@ pub struct Up {
 
 impl Up {
     pub async fn start(data_dir: &Path) -> Self {
-        let command = deedbox(&["--json", "up", "--listen", "127.0.0.1:0", "--data-dir", data_dir.to_str().unwrap()]);
+        Self::start_at(data_dir, "127.0.0.1:0").await
+    }
+
+    /// At an address and port of the test's choice.
+    pub async fn start_at(data_dir: &Path, listen: &str) -> Self {
+        let command = deedbox(&["--json", "up", "--listen", listen, "--data-dir", data_dir.to_str().unwrap()]);
         let mut running = Running::start(command, data_dir.with_extension("log"));
         let said: Value = serde_json::from_str(&running.line().await).unwrap();
         let text = |name: &str| said[name].as_str().unwrap().to_owned();

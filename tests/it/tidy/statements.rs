@@ -11,12 +11,13 @@ pub const STORE: &str = "runtime/src/store/";
 const OPENING: &str = "runtime/src/store/mod.rs";
 
 /// File and function.
-pub const CROSSING: [(&str, &str); 12] = [
+pub const CROSSING: [(&str, &str); 13] = [
     ("duty", "end"),
     ("duty", "escape_left"),
     ("duty", "expire"),
     ("duty", "promote"),
     ("duty", "rescue"),
+    ("event", "renumber"),
     ("lease", "give_back"),
     ("lease", "lease"),
     ("lease", "renew"),
