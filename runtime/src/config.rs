@@ -19,6 +19,7 @@ pub struct Config {
     pub signals: SignalsConfig,
     pub api: ApiConfig,
     pub retention: RetentionConfig,
+    pub webhooks: WebhooksConfig,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -331,6 +332,40 @@ impl TlsConfig {
     }
 }
 
+/// The messages that tell of the ends of runs, to the addresses that their starts named.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhooksConfig {
+    /// A larger message is sent without the run's output or failure, and says so.
+    pub max_body_bytes: usize,
+    /// How long a message is tried, counted from the end of its run; then it is `failed`. At most 336, 14 days: a run is kept for
+    /// as long.
+    pub max_hours: u32,
+    /// Time for one try, from the connection to the whole answer; then the try has failed.
+    pub send_ms: u64,
+    /// The longest pause before the second try; each is three times as long as the one before it.
+    pub first_pause_ms: u64,
+    /// The longest pause between two tries, whatever the receiver's Retry-After asks for.
+    pub max_pause_ms: u64,
+    /// Tries under way at once on this node, and of these for one tenant. More wait.
+    pub max_sends: usize,
+    pub max_tenant_sends: usize,
+}
+
+impl Default for WebhooksConfig {
+    fn default() -> Self {
+        Self {
+            max_body_bytes: 256 << 10,
+            max_hours: 72,
+            send_ms: 15_000,
+            first_pause_ms: 5_000,
+            max_pause_ms: 12 * 3_600_000,
+            max_sends: 16,
+            max_tenant_sends: 4,
+        }
+    }
+}
+
 /// How long the record is kept.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -407,6 +442,18 @@ impl Config {
                 self.gateway.max_buffered_request_bytes <= self.gateway.max_request_bytes,
                 "gateway.max_buffered_request_bytes",
                 "must not be above gateway.max_request_bytes",
+            ),
+            ((1..=336).contains(&self.webhooks.max_hours), "webhooks.max_hours", "must be 1 to 336"),
+            (self.webhooks.send_ms >= 100, "webhooks.send_ms", "must be at least 100"),
+            (
+                self.webhooks.first_pause_ms <= self.webhooks.max_pause_ms,
+                "webhooks.first_pause_ms",
+                "must not be above webhooks.max_pause_ms",
+            ),
+            (
+                (1..=self.webhooks.max_sends).contains(&self.webhooks.max_tenant_sends),
+                "webhooks.max_tenant_sends",
+                "must be 1 to webhooks.max_sends",
             ),
             // One is held by the listener for wake-ups.
             (self.database.max_connections >= 4, "database.max_connections", "must be at least 4"),

@@ -26,3 +26,4 @@ pub mod policy;
 pub mod postgres;
 pub mod probe;
 pub mod token;
+pub mod webhook;

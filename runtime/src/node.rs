@@ -86,6 +86,7 @@ impl Node {
             vault,
             config: config.gateway.clone(),
             signals: config.signals.clone(),
+            webhooks: config.webhooks.clone(),
             grants,
             wakes,
             clock,

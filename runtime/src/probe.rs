@@ -16,6 +16,8 @@ pub enum Point {
     AfterSettle,
     AfterReturn,
     BeforeFinish,
+    /// The receiver of a callback has answered, and that is not recorded.
+    AfterCallback,
 }
 
 impl FromStr for Point {
@@ -30,6 +32,7 @@ impl FromStr for Point {
             "after-settle" => Self::AfterSettle,
             "after-return" => Self::AfterReturn,
             "before-finish" => Self::BeforeFinish,
+            "after-callback" => Self::AfterCallback,
             other => return Err(format!("`{other}` is no probe point")),
         })
     }

@@ -31,4 +31,5 @@ mod signals;
 mod tidy;
 mod wasi_http;
 mod wat_component;
+mod webhooks_out;
 mod worker;

@@ -6,6 +6,7 @@
 mod activities;
 mod auth;
 mod body;
+mod callbacks;
 mod canonical;
 mod control;
 mod depth;
@@ -106,6 +107,9 @@ fn native() -> Router<Api> {
         .route("/runs/{run}/log", get(runs::log))
         .route("/runs/{run}/events", get(events::of_run))
         .route("/events", get(events::of_tenant))
+        .route("/runs/{run}/callback", get(callbacks::show))
+        .route("/runs/{run}/callback/redeliver", post(callbacks::redeliver))
+        .route("/callbacks", get(callbacks::list))
         .route("/effects", get(effects::list))
         .route("/effects/{effect}", get(effects::show))
         .route("/effects/{effect}/resolve", post(resolve::resolve))

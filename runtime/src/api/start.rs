@@ -1,4 +1,7 @@
-//! `POST /v1/activities/{name}/runs`: starts a run, at once or later, under a business id, with a first signal.
+//! `POST /v1/activities/{name}/runs`: starts a run, at once or later, under a business id, with a first signal, and with
+//! a callback that tells of its end.
+
+mod callback;
 
 use std::collections::BTreeMap;
 
@@ -52,6 +55,8 @@ pub struct Start {
     #[serde(default)]
     labels: BTreeMap<String, String>,
     signal: Option<FirstSignal>,
+    /// Who is told when the run has ended. A run that is attached to keeps its own.
+    callback: Option<callback::Asked>,
     /// The request's key, for senders that cannot set a header. The header goes before it.
     #[expect(dead_code, reason = "it is read before the rest of the body")]
     idempotency_key: Option<String>,
@@ -168,10 +173,11 @@ async fn again(api: &Api, tenant: &str, answer: Answer) -> Result<Answer> {
 }
 
 /// A run as the body and the activity's policy want it; nothing is stored.
-pub async fn plan(api: &Api, tenant: &str, activity: &str, body: Start) -> Result<NewRun> {
+pub async fn plan(api: &Api, tenant: &str, activity: &str, mut body: Start) -> Result<NewRun> {
     activities::known(activity)?;
-    let version = activity::find_latest(&api.store, tenant, activity).await?;
-    planned(api, version.ok_or_else(activities::unknown)?, body)
+    let version = activity::find_latest(&api.store, tenant, activity).await?.ok_or_else(activities::unknown)?;
+    let callback = callback::checked(api, tenant, &version.policy, body.callback.take()).await?;
+    Ok(NewRun { callback, ..planned(api, version, body)? })
 }
 
 fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun> {
@@ -201,6 +207,7 @@ fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun>
         name: named(body.run_name, body.reuse)?,
         labels: body.labels,
         signal: body.signal.map(|signal| first_signal(api, signal)).transpose()?,
+        callback: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! `deedbox runs`: looks at runs, their attempts, signals and logs, and does to them what their owner may.
 
+mod callback;
 mod control;
 mod watch;
 
@@ -38,6 +39,13 @@ enum Command {
     },
     /// Print what a run wrote to its standard output and error.
     Log { run: String },
+    /// Show what became of the message that tells of a run's end.
+    Callback {
+        run: String,
+        /// Send it once more, under the same id.
+        #[arg(long)]
+        redeliver: bool,
+    },
     /// Cancel a run. Its effects whose outcome nobody knows stay open questions.
     Cancel {
         run: String,
@@ -138,6 +146,7 @@ impl Runs {
                 Ok(())
             }
             Command::Log { run } => output.show(&client.get(&["v1", "runs", &run, "log"], &[]).await?, log),
+            Command::Callback { run, redeliver } => callback::callback(&client, output, &run, redeliver).await,
             Command::Cancel { run, reason } => control::cancel(&client, output, &run, reason.as_deref()).await,
             Command::CancelMany(many) => many.run(&client, output).await,
             Command::Pause { run } => control::change(&client, output, &run, "pause").await,

@@ -30,6 +30,8 @@ pub(super) struct Start {
     #[command(flatten)]
     first: FirstSignal,
     #[command(flatten)]
+    callback: Callback,
+    #[command(flatten)]
     remote: Remote,
 }
 
@@ -83,6 +85,16 @@ struct FirstSignal {
     signal_key: Option<String>,
 }
 
+#[derive(Debug, Args)]
+struct Callback {
+    /// Tell this address when the run has ended. The activity's policy must allow its origin.
+    #[arg(long, value_name = "URL")]
+    callback_url: Option<String>,
+    /// The secret that signs what it is told; without it: webhook.
+    #[arg(long, value_name = "NAME", requires = "callback_url")]
+    callback_secret: Option<String>,
+}
+
 /// What is asked of the server. Texts in it go as they were written: no number in them changes.
 #[derive(Serialize)]
 struct NewRun<'a> {
@@ -101,6 +113,15 @@ struct NewRun<'a> {
     labels: BTreeMap<&'a str, &'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<NewSignal<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    callback: Option<NewCallback<'a>>,
+}
+
+#[derive(Serialize)]
+struct NewCallback<'a> {
+    url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -149,6 +170,7 @@ impl Start {
             priority: plan.priority,
             labels: plan.labels()?,
             signal: self.first.signal().await?,
+            callback: self.callback.new_callback(),
         })
     }
 }
@@ -173,6 +195,13 @@ impl FirstSignal {
             None => None,
         };
         Ok(Some(NewSignal { name, payload, idempotency_key: self.signal_key.as_deref() }))
+    }
+}
+
+impl Callback {
+    fn new_callback(&self) -> Option<NewCallback<'_>> {
+        let url = self.callback_url.as_deref()?;
+        Some(NewCallback { url, secret: self.callback_secret.as_deref() })
     }
 }
 
@@ -243,6 +272,11 @@ mod tests {
                 "labels": { "shop": "berlin", "kind": "a=b" },
                 "signal": { "name": "paid", "payload": [1], "idempotency_key": "evt_0123456789abcdefghij" } })
         );
+        let told = ["--callback-url", "https://hooks.example.com/", "--callback-secret", "hooks"];
+        assert_eq!(
+            (body(&told[..2]).await["callback"].clone(), body(&told).await["callback"].clone()),
+            (json!({ "url": told[1] }), json!({ "url": told[1], "secret": "hooks" }))
+        );
         let at = body(&["--start-at", "2026-03-01T10:30:00+01:00"]).await;
         assert_eq!(at["start_at"], "2026-03-01T09:30:00Z");
     }
@@ -256,6 +290,7 @@ mod tests {
             &["--priority", "10"],
             &["--label", "shop"],
             &["--signal-key", "k"],
+            &["--callback-secret", "hooks"],
         ] {
             assert!(parsed(flags).is_err(), "{flags:?}");
         }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod attempt;
+pub mod callback;
 mod caller;
 mod digest;
 mod egress;
@@ -40,7 +41,7 @@ pub use turns::Turn;
 pub use upload::{Broken, Pieces, Upload, Written};
 
 use crate::clock::Clock;
-use crate::config::{GatewayConfig, SignalsConfig};
+use crate::config::{GatewayConfig, SignalsConfig, WebhooksConfig};
 use crate::probe::Probe;
 use crate::store::Store;
 use crate::wakes::Wakes;
@@ -57,6 +58,7 @@ pub struct Gateway {
     grants: files::Grants,
     config: GatewayConfig,
     signals: SignalsConfig,
+    webhooks: WebhooksConfig,
     wakes: Arc<Wakes>,
     clock: Arc<dyn Clock>,
     probe: Arc<dyn Probe>,
@@ -69,6 +71,7 @@ pub struct Parts {
     pub vault: vault::Vault,
     pub config: GatewayConfig,
     pub signals: SignalsConfig,
+    pub webhooks: WebhooksConfig,
     pub grants: files::Grants,
     pub wakes: Arc<Wakes>,
     pub clock: Arc<dyn Clock>,
@@ -78,7 +81,7 @@ pub struct Parts {
 impl Gateway {
     /// Fails when a provider profile cannot be used.
     pub fn new(parts: Parts) -> Result<Self, provider::ProfileError> {
-        let Parts { store, vault, config, signals, grants, wakes, clock, probe } = parts;
+        let Parts { store, vault, config, signals, webhooks, grants, wakes, clock, probe } = parts;
         let profiles = provider::Profiles::load(config.profiles_dir.as_deref())?;
         let transport = transport::Transport::new(clock.clone());
         let tenant_profiles = tenant_profiles::TenantProfiles::default();
@@ -93,6 +96,7 @@ impl Gateway {
             grants,
             config,
             signals,
+            webhooks,
             wakes,
             clock,
             probe,

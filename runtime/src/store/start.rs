@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::callback::{self, NewCallback};
 use super::signal::{self, Delivered, Delivery};
 use super::{Result, Tx, big};
 
@@ -27,6 +28,8 @@ pub struct NewRun {
     pub name: Option<Named>,
     pub labels: BTreeMap<String, String>,
     pub signal: Option<Delivery>,
+    /// Who is told of its end.
+    pub callback: Option<NewCallback>,
 }
 
 impl NewRun {
@@ -46,6 +49,7 @@ impl NewRun {
             name: None,
             labels: BTreeMap::new(),
             signal: None,
+            callback: None,
         }
     }
 }
@@ -98,7 +102,7 @@ pub enum Started {
 impl NewRun {
     /// Starting it is one statement.
     pub fn is_single(&self) -> bool {
-        self.name.is_none() && self.signal.is_none() && self.labels.is_empty()
+        self.name.is_none() && self.signal.is_none() && self.labels.is_empty() && self.callback.is_none()
     }
 }
 
@@ -113,6 +117,9 @@ pub async fn start(tx: &mut Tx, tenant: &str, run: &NewRun, max_unread: u64) -> 
     label(tx, tenant, run, created_at).await?;
     if let Some(delivery) = &run.signal {
         signal::deliver(tx, tenant, run.run_id, delivery, max_unread).await?;
+    }
+    if let Some(callback) = &run.callback {
+        callback::insert(tx, tenant, run.run_id, callback, created_at).await?;
     }
     Ok(Started::Fresh { created_at })
 }
@@ -192,10 +199,10 @@ async fn insert(tx: &mut Tx, tenant: &str, run: &NewRun) -> Result<DateTime<Utc>
              from given),
            run as (
              insert into runs (tenant, run_id, activity, version, state, input, retry, max_attempts, priority, run_name,
-               labels, rank, due_at, start_by, close_by, deadline_at)
+               labels, rank, due_at, start_by, close_by, deadline_at, has_callback)
              select $1, $2, $3, $4, 'queued', $5, $6, $7, $8, $13, $14,
                     case when not later then deedbox_rank(at, $8) end, case when later then at end,
-                    start_by, close_by, least(start_by, close_by)
+                    start_by, close_by, least(start_by, close_by), $15
              from planned
              returning created_at, rank),
            woken as (select pg_notify('deedbox_due', '') from run where rank is not null)
@@ -213,7 +220,8 @@ async fn insert(tx: &mut Tx, tenant: &str, run: &NewRun) -> Result<DateTime<Utc>
         ms(run.schedule_to_start_ms),
         ms(run.schedule_to_close_ms),
         run.name.as_ref().map(|named| named.run_name.as_str()),
-        labels
+        labels,
+        run.callback.is_some()
     );
     Ok(created_at.fetch_one(tx.connection()).await?)
 }

@@ -2,6 +2,7 @@
 //! a worker leaves undone, another takes over when its lease ends.
 
 mod attempt;
+mod callbacks;
 mod deadlines;
 mod finish;
 mod leases;
@@ -76,13 +77,14 @@ impl Worker {
         Arc::new(Self { name, store, gateway, registry, config, retention, random_secret, leases, versions })
     }
 
-    /// Does what maintenance is due (lost runs, timers, deadlines, open questions), then leases one ready run, runs one
+    /// Does what maintenance is due (lost runs, timers, deadlines, open questions, callbacks), then leases one ready run, runs one
     /// attempt of it and finishes it. False when no run was ready.
     pub async fn run_once(self: &Arc<Self>) -> Result<bool, store::Error> {
         rescuer::run_once(&self.store).await?;
         deadlines::run_once(&self.store).await?;
         timers::run_once(&self.store).await?;
         resolver::run_once(&self.gateway).await?;
+        callbacks::run_once(&self.gateway).await?;
         let look = self.look(1, Place::default(), uuid::Uuid::new_v4()).await?;
         let Some(held) = look.held.into_iter().next() else { return Ok(false) };
         tokio::select! {
@@ -113,6 +115,7 @@ impl Worker {
             never = timers::run_forever(&self.store, poll) => match never {},
             never = deadlines::run_forever(&self.store, poll) => match never {},
             never = resolver::run_forever(&self.gateway, poll) => match never {},
+            never = callbacks::run_forever(&self.gateway, poll) => match never {},
             never = reaper::run_forever(&self.store, &self.retention) => match never {},
         }
         self.drain(&attempts).await;
