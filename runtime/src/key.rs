@@ -13,6 +13,7 @@ const SUBKEY: &str = "deedbox 2026 subkey";
 const BUSINESS_EFFECT: &str = "deedbox 2026 business effect";
 const NAMED_EFFECT: &str = "deedbox 2026 named effect";
 const POSITIONAL_EFFECT: &str = "deedbox 2026 positional effect";
+const HOOK_SIGNAL: &str = "deedbox 2026 hook signal";
 const WIRE_KEY: &str = "deedbox 2026 wire key";
 const RANDOM_SEED: &str = "deedbox 2026 random seed";
 const REQUEST_RECORD: &str = "deedbox 2026 request record";
@@ -176,6 +177,11 @@ pub fn effect_id(tenant: &str, provider: ProviderAccount<'_>, identity: Identity
 /// The key that a provider receives for an effect.
 pub fn wire_key(effect_id: &EffectId) -> Key {
     Key(derive(WIRE_KEY, &[&effect_id.0]))
+}
+
+/// The key under which a signal of a hook counts in its run. Two hooks whose senders number alike do not meet.
+pub fn hook_signal(hook: &str, delivery_id: &str) -> String {
+    format!("hook-{}", hex(&derive(HOOK_SIGNAL, &[hook.as_bytes(), delivery_id.as_bytes()])))
 }
 
 /// The seed of the run's random numbers: the same in every attempt, and unknown without the deployment's secret.

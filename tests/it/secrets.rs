@@ -151,7 +151,7 @@ fn write_profile(dir: &Path) {
 }
 
 /// The tables in which a text is to be seen, as a dump of the database would show it.
-async fn tables_with(world: &World, text: &str) -> Vec<String> {
+pub async fn tables_with(world: &World, text: &str) -> Vec<String> {
     let mut connection = world.database.connect().await;
     let names = "select table_name::text from information_schema.tables where table_schema = 'public'";
     let names: Vec<String> = sqlx::query_scalar(names).fetch_all(&mut connection).await.unwrap();

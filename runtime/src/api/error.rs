@@ -20,6 +20,7 @@ enum Code {
     Forbidden,
     TenantMismatch,
     NotFound,
+    HookUnmapped,
     WrongMethod,
     RequestTimeout,
     TargetTooLong,
@@ -48,6 +49,7 @@ impl Code {
             Self::Forbidden => (StatusCode::FORBIDDEN, "forbidden"),
             Self::TenantMismatch => (StatusCode::FORBIDDEN, "id_tenant_mismatch"),
             Self::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+            Self::HookUnmapped => (StatusCode::UNPROCESSABLE_ENTITY, "deedbox.hook_unmapped"),
             Self::WrongMethod => (StatusCode::METHOD_NOT_ALLOWED, "deedbox.method_not_allowed"),
             Self::RequestTimeout => (StatusCode::REQUEST_TIMEOUT, "deedbox.request_timeout"),
             Self::TargetTooLong => (StatusCode::URI_TOO_LONG, "deedbox.target_too_long"),
@@ -108,6 +110,11 @@ impl Problem {
     /// `what` completes "there is no such …".
     pub fn not_found(what: &str) -> Self {
         Self::new(Code::NotFound, format!("there is no such {what}"))
+    }
+
+    /// A signed delivery of which the hook cannot make what it should. `what` says which part, and never what was delivered.
+    pub fn hook_unmapped(what: impl Into<String>) -> Self {
+        Self::new(Code::HookUnmapped, what)
     }
 
     pub fn wrong_method() -> Self {
@@ -217,6 +224,11 @@ impl Problem {
         }
     }
 
+    /// The words of a refusal; none where something failed here.
+    pub fn refusal(&self) -> Option<&str> {
+        self.cause.is_none().then_some(self.message.as_str())
+    }
+
     fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: None, cause: None }
     }
@@ -231,7 +243,8 @@ impl Problem {
             StatusCode::TOO_MANY_REQUESTS,
         ];
         let status = self.code.of().0;
-        let of_keys = matches!(self.code, Code::KeyMismatch | Code::InFlight);
+        // What a hook cannot map, it may map once it is put right.
+        let of_keys = matches!(self.code, Code::KeyMismatch | Code::InFlight | Code::HookUnmapped);
         status.is_client_error() && !never.contains(&status) && !of_keys
     }
 

@@ -16,6 +16,7 @@ mod events;
 mod extract;
 mod frame;
 mod health;
+mod hooks;
 mod input;
 mod keyed;
 mod limits;
@@ -117,6 +118,9 @@ fn native() -> Router<Api> {
         .route("/secrets/{name}", put(secrets::put).delete(secrets::delete))
         .route("/providers", get(providers::list))
         .route("/providers/{name}", get(providers::show).put(providers::put).delete(providers::delete))
+        .route("/hooks", get(hooks::list))
+        .route("/hooks/{name}", post(hooks::deliver).put(hooks::put).get(hooks::show).delete(hooks::delete))
+        .route("/hooks/{name}/deliveries", get(hooks::deliveries))
         .route("/tenants", post(tenants::create).get(tenants::list))
         .route("/tenants/{tenant}/limits", put(tenants::set_limits).get(tenants::limits))
         .route("/tenants/{tenant}/pause", post(tenants::pause))

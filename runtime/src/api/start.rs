@@ -28,7 +28,7 @@ use crate::store::{Tx, activity, run};
 
 /// The longest run name, in bytes, and the most labels and their longest value.
 const MAX_RUN_NAME_BYTES: usize = 256;
-const MAX_LABELS: usize = 20;
+pub const MAX_LABELS: usize = 20;
 const MAX_VALUE_BYTES: usize = 256;
 
 /// The latest start, in days from now.
@@ -36,7 +36,7 @@ const MAX_DELAY_DAYS: i64 = 366;
 
 const NORMAL_PRIORITY: i16 = 5;
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
     /// Any JSON value, kept as the text that was sent.
@@ -64,11 +64,23 @@ pub struct Start {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Reused {
+pub enum Reused {
     Allow,
     Reject,
     RejectAlive,
     Attach,
+}
+
+impl Start {
+    /// A start that a hook makes of a delivery.
+    pub fn of_hook(
+        input: Box<RawValue>,
+        run_name: Option<String>,
+        reuse: Option<Reused>,
+        labels: BTreeMap<String, String>,
+    ) -> Self {
+        Self { input: Some(input), run_name, reuse, labels, ..Self::default() }
+    }
 }
 
 /// Delivered with the start; with `attach`, to the run that is there.
@@ -180,7 +192,8 @@ pub async fn plan(api: &Api, tenant: &str, activity: &str, mut body: Start) -> R
     Ok(NewRun { callback, ..planned(api, version, body)? })
 }
 
-fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun> {
+/// The run that is asked for.
+pub fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun> {
     let policy: Policy = stored(&version.policy)?;
     let given = body.input.as_deref().map_or("null", RawValue::get);
     policy.input_schema.as_ref().map_or(Ok(()), |schema| input::check(schema, given))?;

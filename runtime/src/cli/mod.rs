@@ -11,6 +11,7 @@ mod effects;
 mod events;
 mod failure;
 mod follow;
+mod hook;
 mod log;
 mod migrate;
 mod os_signals;
@@ -89,6 +90,8 @@ enum Command {
     Token(token::Token),
     /// Look at the known providers.
     Provider(provider::Provider),
+    /// Manage what is taken from senders of webhooks.
+    Hook(hook::Hook),
     /// Kill a worker in the middle of a charge and see that it was charged once.
     Demo(demo::Demo),
 }
@@ -126,6 +129,7 @@ impl Command {
             Self::Tenant(command) => command.run(output).await,
             Self::Token(command) => command.run(output).await,
             Self::Provider(command) => command.run(output).await,
+            Self::Hook(command) => command.run(output).await,
             Self::Demo(command) => command.run(output).await,
         }
     }
@@ -144,7 +148,7 @@ mod tests {
 
     #[test]
     fn lists_are_the_default_of_their_commands() {
-        for words in [["deedbox", "runs"], ["deedbox", "effects"], ["deedbox", "activity"]] {
+        for words in [["deedbox", "runs"], ["deedbox", "effects"], ["deedbox", "activity"], ["deedbox", "hook"]] {
             assert!(Cli::try_parse_from(words).is_ok(), "{words:?}");
         }
     }

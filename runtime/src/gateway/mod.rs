@@ -12,6 +12,7 @@ mod egress;
 pub mod files;
 mod flow;
 mod http_call;
+pub mod incoming;
 mod lookup;
 mod mask;
 pub mod messaging;

@@ -149,6 +149,10 @@ impl MasterKey {
     }
 
     fn open(&self, tenant: &str, name: &str, sealed: &store::secret::Sealed) -> Result<Secret, Error> {
+        Ok(Secret::new(self.text(tenant, name, sealed)?))
+    }
+
+    fn text(&self, tenant: &str, name: &str, sealed: &store::secret::Sealed) -> Result<String, Error> {
         if sealed.key_id != self.id() {
             return Err(Error::OtherKey(name.to_owned(), sealed.key_id.clone()));
         }
@@ -157,7 +161,7 @@ impl MasterKey {
         let bound = binding(tenant, name);
         let payload = Payload { msg: text, aad: &bound };
         let bytes = self.cipher().decrypt(XNonce::from_slice(nonce), payload).map_err(|_| tampered())?;
-        Ok(Secret::new(String::from_utf8(bytes).map_err(|_| tampered())?))
+        String::from_utf8(bytes).map_err(|_| tampered())
     }
 }
 
@@ -243,6 +247,16 @@ impl Vault {
         opened.retain(|_, (at, _)| now.saturating_sub(*at) < KEEP);
         opened.insert(place, (now, secret.clone()));
         Ok(secret)
+    }
+
+    /// The value of a secret that was read together with what it is needed for, so that a new value counts at once.
+    pub(super) fn open_sealed(
+        &self,
+        tenant: &str,
+        name: &str,
+        sealed: &store::secret::Sealed,
+    ) -> Result<Zeroizing<String>, Error> {
+        self.master.text(tenant, name, sealed).map(Zeroizing::new)
     }
 
     fn remembered(&self, place: &(String, String)) -> Option<Secret> {

@@ -33,6 +33,7 @@ pub mod control;
 pub mod duty;
 pub mod effect;
 pub mod event;
+pub mod hook;
 pub mod late;
 pub mod lease;
 pub mod ledger;

@@ -5,6 +5,7 @@ pub mod client;
 mod control;
 mod effects;
 mod events;
+pub mod hooks;
 mod isolation;
 mod limits;
 mod modules;

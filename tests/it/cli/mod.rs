@@ -6,6 +6,7 @@ mod curl;
 mod demo;
 mod events;
 mod fleet;
+mod hooks;
 pub mod program;
 mod questions;
 mod up;
