@@ -16,7 +16,7 @@ fn run_keys_are_those_of_the_vectors() {
     }
 }
 
-/// R-A09.
+/// R-A09, R-Z11: a UUID that keeps to the grammar of keys, whatever the name.
 #[test]
 fn subkeys_are_those_of_the_vectors() {
     for case in cases("subkeys") {
@@ -31,7 +31,7 @@ fn subkeys_are_those_of_the_vectors() {
     }
 }
 
-/// R-L06.
+/// R-L06, R-Z07: both kinds of identity, each with its own.
 #[test]
 fn effect_ids_are_those_of_the_vectors() {
     let mut kinds = std::collections::BTreeSet::new();
@@ -78,7 +78,7 @@ fn random_seeds_are_those_of_the_vectors() {
     }
 }
 
-/// F-B04, R-D16, R-D17, R-D18, R-E13, R-L03. There is no way to hand an attempt, a worker or a time to a derivation: these are all the arguments there are.
+/// F-B04, R-D16, R-D17, R-D18, R-E13, R-L03, R-Z04. There is no way to hand an attempt, a worker or a time to a derivation: these are all the arguments there are.
 #[test]
 fn no_key_can_contain_an_attempt_number() {
     let _: fn(&str, Uuid) -> Key = key::run_key;

@@ -4,11 +4,8 @@
 use data_encoding::{BASE64, BASE64_NOPAD};
 use zeroize::Zeroizing;
 
+pub use super::standard::{ID, SIGNATURE, TIMESTAMP};
 use super::{Algorithm, Claim};
-
-pub const ID: &str = "webhook-id";
-pub const TIMESTAMP: &str = "webhook-timestamp";
-pub const SIGNATURE: &str = "webhook-signature";
 
 /// When the delivery says that it was signed, in seconds since 1970, and what it claims; none when it is not of this form.
 pub fn read(id: &str, timestamp: &str, signatures: &str) -> Option<(i64, Claim)> {

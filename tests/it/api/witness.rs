@@ -118,7 +118,7 @@ async fn a_clean_effect_is_witnessed_once_and_shows_no_content() {
     assert!(!logs::all().contains(CREDENTIAL));
 }
 
-/// R-L24.
+/// R-L24, R-Z09.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_sends_of_one_effect_are_two_rows_under_one_id_and_one_key() {
     let api = Api::idle().await;

@@ -16,7 +16,7 @@ async fn statuses(world: &World, run: Uuid) -> Vec<Value> {
     world.output(run).await.as_array().unwrap().iter().map(|call| call["status"].clone()).collect()
 }
 
-/// F-B04, R-A03, R-A04, R-A07, R-L02, R-L04. Four attempts meet a provider that fails, the fifth does not; two workers take turns.
+/// F-B04, R-A03, R-A04, R-A07, R-K02, R-L02, R-L04. Four attempts meet a provider that fails, the fifth does not; two workers take turns.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_sends_of_an_effect_carry_one_key_and_no_other_effect_has_it() {
     let world = World::keyed().await;
