@@ -1,6 +1,8 @@
 //! What a deployment says about its runs: retries, time-outs, limits, egress, credentials. Data and its rules; nothing
 //! here acts on them.
 
+mod ceiling;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,6 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
 use crate::effect::OnUnknown;
+
+pub use ceiling::Ceiling;
 
 /// The policy of one activity version.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

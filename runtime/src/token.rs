@@ -8,6 +8,7 @@ use std::fmt;
 use data_encoding::BASE64URL_NOPAD;
 use rand::TryRng;
 use rand::rngs::SysRng;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -15,6 +16,45 @@ const PREFIX: &str = "ddb.";
 const SECRET_BYTES: usize = 32;
 /// The length of a token id in its simple form.
 const ID_CHARS: usize = 32;
+
+/// What a token opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Tenants, their limits and tokens. Only tokens of `_admin` have it, and they have no other.
+    Admin,
+    /// Modules, activities, secrets, providers.
+    Deploy,
+    /// Starting runs, and what their owner does to them.
+    Run,
+    /// Looking at everything of the tenant but the values of its secrets.
+    Read,
+}
+
+impl Scope {
+    pub const OF_ADMINISTRATORS: [Self; 1] = [Self::Admin];
+    pub const OF_TENANTS: [Self; 3] = [Self::Deploy, Self::Run, Self::Read];
+
+    /// What the tokens of an owner may have.
+    pub const fn of(administrator: bool) -> &'static [Self] {
+        if administrator { &Self::OF_ADMINISTRATORS } else { &Self::OF_TENANTS }
+    }
+
+    /// The scope as it is stored and written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Deploy => "deploy",
+            Self::Run => "run",
+            Self::Read => "read",
+        }
+    }
+
+    /// The names of several, as they are stored.
+    pub fn names(scopes: &[Self]) -> Vec<String> {
+        scopes.iter().map(|scope| scope.name().to_owned()).collect()
+    }
+}
 
 /// The parts of a token's text.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,6 +114,13 @@ mod tests {
             assert_eq!((parsed.tenant, parsed.token_id), (tenant, token_id));
             assert_eq!(parsed.secret.len(), 43);
             assert_eq!(hash(parsed.secret), stored);
+        }
+    }
+
+    #[test]
+    fn a_scope_is_stored_as_it_is_written() {
+        for scope in [Scope::Admin, Scope::Deploy, Scope::Run, Scope::Read] {
+            assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
         }
     }
 

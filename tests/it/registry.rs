@@ -22,7 +22,7 @@ impl World {
     async fn refusal(&self, bytes: impl Into<Vec<u8>>) -> String {
         let error = self.node.registry().upload(TENANT, bytes.into().into()).await.unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{error:?}");
-        assert!(deedbox::store::module::list(self.node.store(), TENANT).await.unwrap().is_empty());
+        assert!(deedbox::store::module::list(self.node.store(), TENANT, None, 1_000).await.unwrap().is_empty());
         error.to_string()
     }
 
@@ -152,7 +152,7 @@ async fn the_same_bytes_are_stored_once() {
     let second = world.upload(bytes).await;
     assert_eq!((first.fresh, second.fresh), (true, false));
     assert_eq!(first.digest, second.digest);
-    assert_eq!(deedbox::store::module::list(world.node.store(), TENANT).await.unwrap().len(), 1);
+    assert_eq!(deedbox::store::module::list(world.node.store(), TENANT, None, 1_000).await.unwrap().len(), 1);
 }
 
 /// There are fewer places than there may be uploads: the others wait.

@@ -250,7 +250,7 @@ async fn a_panic_is_told_in_its_own_words() {
     let failure = world.failure(run).await;
     assert_eq!((&failure["code"], &failure["kind"]), (&json!("trap"), &json!("retryable")));
     assert!(failure["message"].as_str().unwrap().contains("boom-42"), "{failure}");
-    let logs = deedbox::store::log::list(world.node.store(), TENANT, run).await.unwrap();
+    let logs = deedbox::store::log::list(world.node.store(), TENANT, run, None, 1_000).await.unwrap();
     assert!(logs.iter().any(|log| log.stream == "stderr" && log.text.contains("boom-42")), "{logs:?}");
 }
 

@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
-use super::extract::{Json, Path, raw};
+use super::extract::{Json, Path, Query, raw};
 use super::keyed::{Answer, Failed, Keyed, Work};
-use super::page::Page;
+use super::page::{self, Asked, Page};
 use super::time::Time;
-use super::{Api, body, input, modules, name};
+use super::{Api, body, ceilings, input, modules, name};
 use crate::gateway::provider::{Profiles, UNLISTED};
 use crate::policy::Policy;
 use crate::store::{self, Tx, activity};
@@ -41,6 +41,8 @@ pub struct Versions {
     activity: String,
     paused: bool,
     versions: Vec<Version>,
+    /// The cursor for the older ones; absent at the end.
+    after: Option<String>,
 }
 
 pub async fn deploy(
@@ -92,24 +94,36 @@ impl Work for Deployment {
     }
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller<scope::Read>) -> Result<Json<Page<Version>>> {
-    let rows = activity::list(&api.store, &caller.tenant).await?;
-    Ok(Json(Page::whole(rows.into_iter().map(view).collect::<Result<_>>()?)))
+/// By name, each with its newest version.
+pub async fn list(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<Page<Version>>> {
+    let limit = page::limit(asked.limit, &api.config.api)?;
+    let after = page::name_place(asked.after.as_deref())?;
+    let rows = activity::list(&api.store, &caller.tenant, after.as_deref(), page::rows(limit)).await?;
+    Ok(Json(Page::of(rows, limit, |row| page::name_cursor(&row.activity), view)?))
 }
 
-/// All versions; also those of a retired activity, whose runs go on.
+/// Its versions, newest first; also those of a retired activity, whose runs go on.
 pub async fn show(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
     Path(name): Path<String>,
+    Query(asked): Query<Asked>,
 ) -> Result<Json<Versions>> {
     known(&name)?;
-    let rows = activity::list_versions(&api.store, &caller.tenant, &name).await?;
+    let limit = page::limit(asked.limit, &api.config.api)?;
+    let before = page::number_place(asked.after.as_deref())?;
+    let rows = activity::list_versions(&api.store, &caller.tenant, &name, before, page::rows(limit)).await?;
+    // The first version is behind every cursor that a list has given.
     if rows.is_empty() {
         return Err(unknown());
     }
     let paused = activity::is_paused(&api.store, &caller.tenant, &name).await?;
-    Ok(Json(Versions { activity: name, paused, versions: rows.into_iter().map(view).collect::<Result<_>>()? }))
+    let Page { items, after } = Page::of(rows, limit, |row| page::number_cursor(row.version), view)?;
+    Ok(Json(Versions { activity: name, paused, versions: items, after }))
 }
 
 pub async fn retire(
@@ -169,6 +183,7 @@ async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<CheckedPoli
         return Err(Problem::validation(format!("policy.limits.memory_bytes: must be 1 to {most} on this host")));
     }
     policy.input_schema.as_ref().map_or(Ok(()), input::check_schema)?;
+    ceilings::check(&policy, json, &api.gateway.read_limits(tenant).await?)?;
     let own = api.gateway.profiles_of(tenant).await?;
     for profile in policy.providers.values() {
         check_provider(api, &own, "policy.providers", profile)?;

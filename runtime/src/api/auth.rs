@@ -18,6 +18,8 @@ const REFUSED: &str = "the bearer token is not valid: it is malformed, unknown, 
 
 /// What a token may do. None of them contains another.
 pub mod scope {
+    use crate::token;
+
     pub trait Scope: Send + Sync + 'static {
         const NAME: &'static str;
     }
@@ -36,20 +38,17 @@ pub mod scope {
     pub struct Admin;
 
     impl Scope for Read {
-        const NAME: &'static str = "read";
+        const NAME: &'static str = token::Scope::Read.name();
     }
     impl Scope for Run {
-        const NAME: &'static str = "run";
+        const NAME: &'static str = token::Scope::Run.name();
     }
     impl Scope for Deploy {
-        const NAME: &'static str = "deploy";
+        const NAME: &'static str = token::Scope::Deploy.name();
     }
     impl Scope for Admin {
-        const NAME: &'static str = "admin";
+        const NAME: &'static str = token::Scope::Admin.name();
     }
-
-    /// The scopes that a tenant's token may have.
-    pub const OF_TENANTS: [&str; 3] = [Deploy::NAME, Run::NAME, Read::NAME];
 }
 
 /// The owner of a token that has the scope `S`.

@@ -34,6 +34,7 @@ enum Code {
     KeyMismatch,
     InFlight,
     RateLimited,
+    LimitReached,
     TooLarge,
     MediaType,
     Internal,
@@ -63,6 +64,7 @@ impl Code {
             Self::KeyMismatch => (StatusCode::CONFLICT, "idempotency_key_mismatch"),
             Self::InFlight => (StatusCode::CONFLICT, "idempotency_in_flight"),
             Self::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
+            Self::LimitReached => (StatusCode::FORBIDDEN, "deedbox.limit_reached"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large"),
             Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
@@ -202,6 +204,21 @@ impl Problem {
         Self::new(Code::RateLimited, message)
     }
 
+    /// Under no request key: the same request may succeed once there is room again.
+    pub fn limit_reached(limit: &str) -> Self {
+        let message = format!(
+            "the tenant's limit `{limit}` is reached: take away what is no longer needed, or let an administrator raise it"
+        );
+        Self { details: Some(json!({ "limit": limit })), ..Self::new(Code::LimitReached, message) }
+    }
+
+    /// The tenant's `max_queued` is reached.
+    pub fn queue_full() -> Self {
+        let message = "as many runs are queued or wait as the tenant's limit `max_queued` allows: try again when some have \
+                       begun or ended, or let an administrator raise it";
+        Self { details: Some(json!({ "limit": "max_queued" })), ..Self::new(Code::RateLimited, message) }
+    }
+
     pub fn too_large(limit: usize) -> Self {
         Self::new(Code::TooLarge, format!("the body is larger than {limit} bytes, the most that this route takes"))
     }
@@ -321,6 +338,7 @@ impl From<registry::Error> for Problem {
     fn from(error: registry::Error) -> Self {
         match error {
             registry::Error::Invalid(message) => Self::validation(message),
+            registry::Error::Limit(limit) => Self::limit_reached(&limit),
             registry::Error::Store(error) => error.into(),
             registry::Error::Internal(cause) => Self::internal(cause),
         }

@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
-use super::extract::{Json, Path, raw};
+use super::extract::{Json, Path, Query, raw};
 use super::keyed::{Answer, Failed, Keyed, Work};
-use super::page::Page;
+use super::page::{self, Asked, Page};
 use super::time::Time;
 use super::{Api, body};
 use crate::store::{Tx, hook};
@@ -51,10 +51,15 @@ pub struct Delivery {
     last_at: Time,
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller<scope::Read>) -> Result<Json<Page<Hook>>> {
-    let rows = hook::list(&api.store, &caller.tenant).await?;
-    let hooks = rows.into_iter().map(|row| view(&caller.tenant, row)).collect::<Result<_>>()?;
-    Ok(Json(Page::whole(hooks)))
+pub async fn list(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<Page<Hook>>> {
+    let limit = page::limit(asked.limit, &api.config.api)?;
+    let after = page::name_place(asked.after.as_deref())?;
+    let rows = hook::list(&api.store, &caller.tenant, after.as_deref(), page::rows(limit)).await?;
+    Ok(Json(Page::of(rows, limit, |row| page::name_cursor(&row.hook), |row| view(&caller.tenant, row))?))
 }
 
 pub async fn show(State(api): State<Api>, caller: Caller<scope::Read>, Path(name): Path<String>) -> Result<Json<Hook>> {
@@ -78,7 +83,7 @@ pub async fn deliveries(
         tries: row.tries,
         last_at: row.last_at.into(),
     };
-    Ok(Json(Page::whole(rows.into_iter().map(view).collect())))
+    Ok(Json(Page { items: rows.into_iter().map(view).collect(), after: None }))
 }
 
 pub async fn put(State(api): State<Api>, Path(name): Path<String>, request: Keyed<scope::Deploy>) -> Result<Response> {

@@ -22,6 +22,7 @@ use super::error::{Problem, Result};
 use super::extract;
 use super::request_key::{self, Handling};
 use super::{Api, canonical};
+use crate::registry;
 use crate::store::request_key::{Record, RecordId, Turn, find, put, take_turn};
 use crate::store::{self, Tx};
 
@@ -61,6 +62,15 @@ impl From<Problem> for Failed {
 impl From<store::Error> for Failed {
     fn from(error: store::Error) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<registry::Error> for Failed {
+    fn from(error: registry::Error) -> Self {
+        match error {
+            registry::Error::Store(error) => Self::Store(error),
+            error => Self::Problem(error.into()),
+        }
     }
 }
 

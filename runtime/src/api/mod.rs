@@ -8,6 +8,7 @@ mod auth;
 mod body;
 mod callbacks;
 mod canonical;
+mod ceilings;
 mod control;
 mod depth;
 mod effects;
@@ -122,11 +123,11 @@ fn native() -> Router<Api> {
         .route("/hooks/{name}", post(hooks::deliver).put(hooks::put).get(hooks::show).delete(hooks::delete))
         .route("/hooks/{name}/deliveries", get(hooks::deliveries))
         .route("/tenants", post(tenants::create).get(tenants::list))
-        .route("/tenants/{tenant}/limits", put(tenants::set_limits).get(tenants::limits))
+        .route("/tenants/{tenant}/limits", put(tenants::limits::set).get(tenants::limits::show))
         .route("/tenants/{tenant}/pause", post(tenants::pause))
         .route("/tenants/{tenant}/resume", post(tenants::resume))
-        .route("/tenants/{tenant}/tokens", post(tenants::mint).get(tenants::tokens))
-        .route("/tenants/{tenant}/tokens/{token}", delete(tenants::revoke))
+        .route("/tenants/{tenant}/tokens", post(tenants::tokens::mint).get(tenants::tokens::list))
+        .route("/tenants/{tenant}/tokens/{token}", delete(tenants::tokens::revoke))
 }
 
 async fn unknown_route() -> Problem {

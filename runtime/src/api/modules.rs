@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
-use super::extract::{Json, Path, raw, stored};
+use super::extract::{Json, Path, Query, raw, stored};
 use super::keyed::{Answer, Failed, Keyed, Work};
-use super::page::Page;
+use super::page::{self, Asked, Page};
 use super::time::Time;
 use super::{Api, body, name};
 use crate::registry::Prepared;
@@ -70,9 +70,16 @@ impl Work for Upload {
     }
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller<scope::Read>) -> Result<Json<Page<Module>>> {
-    let rows = store::module::list(&api.store, &caller.tenant).await?;
-    Ok(Json(Page::whole(rows.into_iter().map(view).collect::<Result<_>>()?)))
+/// Oldest first.
+pub async fn list(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<Page<Module>>> {
+    let limit = page::limit(asked.limit, &api.config.api)?;
+    let after = page::place(asked.after.as_deref())?;
+    let rows = store::module::list(&api.store, &caller.tenant, after, page::rows(limit)).await?;
+    Ok(Json(Page::of(rows, limit, |row| page::cursor(row.created_at, &row.digest), view)?))
 }
 
 pub async fn show(

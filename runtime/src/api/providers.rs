@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
-use super::extract::{Json, Path};
+use super::extract::{Json, Path, Query};
 use super::keyed::{Answer, Failed, Keyed, Work};
-use super::page::Page;
+use super::page::{self, Asked, Page};
 use super::{Api, body, name};
 use crate::gateway::Gateway;
 use crate::gateway::provider::{Confidence, Profile};
@@ -46,12 +46,20 @@ pub struct Put {
     profile: String,
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller<scope::Read>) -> Result<Json<Page<Provider>>> {
+/// By name.
+pub async fn list(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<Page<Provider>>> {
+    let limit = page::limit(asked.limit, &api.config.api)?;
+    let after = page::name_place(asked.after.as_deref())?;
     let own = api.gateway.profiles_of(&caller.tenant).await?;
     let shipped = api.gateway.profiles().all().filter(|profile| own.get(&profile.name.0).is_none());
     let mut all: Vec<Provider> = own.all().map(|p| view(p, true)).chain(shipped.map(|p| view(p, false))).collect();
+    all.retain(|provider| after.as_ref().is_none_or(|after| provider.name > *after));
     all.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(Json(Page::whole(all)))
+    Ok(Json(Page::of(all, limit, |provider| page::name_cursor(&provider.name), Ok)?))
 }
 
 pub async fn show(

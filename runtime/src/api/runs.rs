@@ -14,7 +14,7 @@ use super::auth::{Caller, scope};
 use super::effects::{self, Effect};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path, Query};
-use super::page::{self, Page};
+use super::page::{self, Asked, Page};
 use super::{Api, name};
 use crate::store::{self, run};
 
@@ -85,14 +85,18 @@ pub async fn list(
     Ok(Json(Page { items: rows.into_iter().map(Summary::new).collect::<Result<_>>()?, after }))
 }
 
+/// In their order.
 pub async fn attempts(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
     Path(run): Path<String>,
+    Query(asked): Query<Asked>,
 ) -> Result<Json<Page<Attempt>>> {
     let row = find(&api, &caller.tenant, &run).await?;
-    let rows = run::list_attempts(&api.store, &caller.tenant, row.run_id).await?;
-    Ok(Json(Page::whole(rows.into_iter().map(Attempt::new).collect::<Result<_>>()?)))
+    let limit = page::limit(asked.limit, &api.config.api)?;
+    let after = page::number_place(asked.after.as_deref())?;
+    let rows = run::list_attempts(&api.store, &caller.tenant, row.run_id, after, page::rows(limit)).await?;
+    Ok(Json(Page::of(rows, limit, |row| page::number_cursor(row.attempt), Attempt::new)?))
 }
 
 pub async fn effects(
@@ -105,14 +109,19 @@ pub async fn effects(
     Ok(Json(effects::page(&api, &caller.tenant, effects::List::of_run(row.run_id, query)).await?))
 }
 
+/// In the order of the attempts.
 pub async fn log(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
     Path(run): Path<String>,
+    Query(asked): Query<Asked>,
 ) -> Result<Json<Page<Log>>> {
     let row = find(&api, &caller.tenant, &run).await?;
-    let rows = store::log::list(&api.store, &caller.tenant, row.run_id).await?;
-    Ok(Json(Page::whole(rows.into_iter().map(Log::from).collect())))
+    let limit = page::limit(asked.limit, &api.config.api)?;
+    let after = page::number_and_name_place(asked.after.as_deref())?;
+    let rows = store::log::list(&api.store, &caller.tenant, row.run_id, after, page::rows(limit)).await?;
+    let cursor = |row: &store::log::Log| page::number_and_name_cursor(row.attempt, &row.stream);
+    Ok(Json(Page::of(rows, limit, cursor, |row| Ok(Log::from(row)))?))
 }
 
 /// Checks a state that a list is filtered by.

@@ -7,9 +7,9 @@ use zeroize::Zeroizing;
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
-use super::extract::{Json, Path};
+use super::extract::{Json, Path, Query};
 use super::keyed::{Answer, Failed, Keyed, Work};
-use super::page::Page;
+use super::page::{self, Asked, Page};
 use super::time::Time;
 use super::{Api, body, name};
 use crate::store::secret::Sealed;
@@ -58,10 +58,17 @@ impl Work for Stored {
     }
 }
 
-pub async fn list(State(api): State<Api>, caller: Caller<scope::Read>) -> Result<Json<Page<Name>>> {
-    let rows = store::secret::list(&api.store, &caller.tenant).await?;
-    let view = |row: store::secret::Name| Name { name: row.name, updated_at: row.updated_at.into() };
-    Ok(Json(Page::whole(rows.into_iter().map(view).collect())))
+/// By name.
+pub async fn list(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Query(asked): Query<Asked>,
+) -> Result<Json<Page<Name>>> {
+    let limit = page::limit(asked.limit, &api.config.api)?;
+    let after = page::name_place(asked.after.as_deref())?;
+    let rows = store::secret::list(&api.store, &caller.tenant, after.as_deref(), page::rows(limit)).await?;
+    let view = |row: store::secret::Name| Ok(Name { name: row.name, updated_at: row.updated_at.into() });
+    Ok(Json(Page::of(rows, limit, |row| page::name_cursor(&row.name), view)?))
 }
 
 pub async fn delete(

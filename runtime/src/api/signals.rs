@@ -11,7 +11,7 @@ use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path, Query, raw};
 use super::keyed::{self, Answer, Failed, Keyed, Work};
-use super::page::{self, Page};
+use super::page::{self, Asked, Page};
 use super::request_key::Handling;
 use super::time::Time;
 use super::{Api, body, name, request_key, runs};
@@ -53,13 +53,6 @@ pub struct Signal {
     payload: Box<RawValue>,
     received_at: Time,
     read: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct List {
-    after: Option<String>,
-    limit: Option<u32>,
 }
 
 /// A signal's key is kept with its run, for as long as the run: it has no other record.
@@ -142,15 +135,12 @@ pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
     Path(run): Path<String>,
-    Query(query): Query<List>,
+    Query(query): Query<Asked>,
 ) -> Result<Json<Page<Signal>>> {
     let row = runs::find(&api, &caller.tenant, &run).await?;
     let limit = page::limit(query.limit, &api.config.api)?;
-    let wrong = |_| Problem::validation("after: must be a cursor that this list has given");
-    let after = query.after.map_or(Ok(0), |after| after.parse::<u32>().map(i64::from)).map_err(wrong)?;
-    let mut rows = signal::list(&api.store, &caller.tenant, row.run_id, after, page::rows(limit)).await?;
-    let more = page::cut(&mut rows, limit);
-    let after = rows.last().filter(|_| more).map(|row| row.sequence.to_string());
+    let after = page::number_place(query.after.as_deref())?.unwrap_or(0);
+    let rows = signal::list(&api.store, &caller.tenant, row.run_id, after, page::rows(limit)).await?;
     let view = |row: signal::Signal| {
         let payload = raw(row.payload)?;
         Ok(Signal {
@@ -161,7 +151,7 @@ pub async fn list(
             read: row.read,
         })
     };
-    Ok(Json(Page { items: rows.into_iter().map(view).collect::<Result<_>>()?, after }))
+    Ok(Json(Page::of(rows, limit, |row| page::number_cursor(row.sequence), view)?))
 }
 
 fn key(request: &Keyed<scope::Run, body::Payload>, query: Option<&str>) -> Result<Option<String>> {

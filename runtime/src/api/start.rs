@@ -171,6 +171,7 @@ pub async fn begin(tx: &mut Tx, tenant: &str, run: &NewRun, max_unread: u64) -> 
             let row = run::find(&mut *tx, tenant, run_id).await?.ok_or_else(runs::unknown)?;
             Ok(Begun::Attached { row: Box::new(row), signal })
         }
+        start::Started::QueueFull => Err(Problem::queue_full().into()),
         start::Started::Taken { run_id, ended: true } => Err(Problem::run_name_taken(run_id).into()),
         start::Started::Taken { run_id, ended: false } => Err(Problem::run_active(run_id).into()),
     }

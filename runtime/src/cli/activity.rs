@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::output::{Output, block, items, text, time};
+use super::page::{Page, Unasked, note_more};
 use super::settings::Remote;
 use super::table::Table;
 
@@ -19,9 +20,13 @@ pub(super) struct Activity {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the activities with their newest versions (the default).
-    List,
-    /// Show all versions of one activity, and the newest one's policy.
-    Show { name: String },
+    List(Page),
+    /// Show the versions of one activity, newest first, and the first one's policy.
+    Show {
+        name: String,
+        #[command(flatten)]
+        page: Page,
+    },
     /// Let no attempt of its runs begin until it is resumed; those under way end by themselves.
     Pause { name: String },
     /// Let its runs go on.
@@ -31,9 +36,14 @@ enum Command {
 impl Activity {
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
         let client = Client::tenant(&self.remote)?;
-        match self.command.unwrap_or(Command::List) {
-            Command::List => output.show(&client.get(&["v1", "activities"], &[]).await?, table),
-            Command::Show { name } => output.show(&client.get(&["v1", "activities", &name], &[]).await?, show),
+        match self.command.unwrap_or_else(|| Command::List(Page::default())) {
+            Command::List(page) => page.show(&client, output, &["v1", "activities"], &[], Unasked::All, table).await,
+            Command::Show { name, page } => {
+                let activity = client.get(&["v1", "activities", &name], &page.query(&[])).await?;
+                output.show(&activity, show)?;
+                note_more(output, &activity);
+                Ok(())
+            }
             Command::Pause { name } => {
                 client.post(&["v1", "activities", &name, "pause"], &json!({})).await?;
                 output.show(&json!({ "activity": name, "paused": true }), |_| {
@@ -63,7 +73,7 @@ fn table(activities: &Value) -> String {
     table.render("no activities: deploy one with `deedbox deploy FILE.wasm`")
 }
 
-/// The newest version comes first.
+/// The newest version comes first. The policy is that of the first one that is shown.
 fn show(activity: &Value) -> String {
     let versions = activity["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut table = Table::new(&["version", "deployed", "export…", "module"]);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::failure::Failure;
 use super::output::{Output, items, text, time, took};
-use super::runs::{Page, note_more};
+use super::page::{Page, Unasked};
 use super::settings::{self, Remote};
 use super::table::{Table, pairs};
 
@@ -85,11 +85,9 @@ impl Effects {
         match self.command.unwrap_or_else(|| Command::List(List::default())) {
             Command::List(list) => {
                 let state = if list.escaped { Some("escaped".to_owned()) } else { list.state };
-                let query = list.page.query(&[("state", &state), ("provider", &list.provider), ("run", &list.run)]);
-                let effects = client.get(&["v1", "effects"], &query).await?;
-                output.show(&effects, if list.escaped { open_questions } else { table })?;
-                note_more(output, &effects);
-                Ok(())
+                let filters = [("state", &state), ("provider", &list.provider), ("run", &list.run)];
+                let table = if list.escaped { open_questions } else { table };
+                list.page.show(&client, output, &["v1", "effects"], &filters, Unasked::OnePage, table).await
             }
             Command::Show { effect } => output.show(&client.get(&["v1", "effects", &effect], &[]).await?, show),
             Command::Resolve(resolve) => {

@@ -1,9 +1,11 @@
 //! The command line: one file per command. A command either runs a part of a fleet (`up`, `serve`, `worker`, `migrate`) or asks
-//! a server over HTTP like any other client; the latter must never reach around the API to the database.
+//! a server over HTTP like any other client; the latter must never reach around the API to the database, but for
+//! `token bootstrap`, which makes the first token.
 //!
 //! Exit codes: 0 done, 1 it failed, or the run did, 2 usage, 3 the server cannot be reached.
 
 mod activity;
+mod bootstrap;
 mod client;
 mod demo;
 mod deploy;
@@ -16,6 +18,7 @@ mod log;
 mod migrate;
 mod os_signals;
 mod output;
+mod page;
 mod provider;
 mod runs;
 mod secret;
@@ -86,7 +89,7 @@ enum Command {
     Secret(secret::Secret),
     /// Manage tenants; needs an admin token.
     Tenant(tenant::Tenant),
-    /// Manage a tenant's tokens; needs an admin token.
+    /// Manage tokens; needs an admin token, and can make the first one.
     Token(token::Token),
     /// Look at the known providers.
     Provider(provider::Provider),

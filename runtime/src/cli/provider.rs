@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::failure::Failure;
 use super::output::{Output, items, text};
+use super::page::{Page, Unasked};
 use super::settings::{self, Remote};
 use super::table::Table;
 
@@ -22,7 +23,7 @@ pub(super) struct Provider {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the profiles (the default).
-    List,
+    List(Page),
     /// Show one profile: the TOML text that can be put again.
     Show { name: String },
     /// Put a profile of your own, or one in the place of a shipped one. It may say `extends = "NAME"`.
@@ -37,8 +38,8 @@ enum Command {
 impl Provider {
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
         let client = Client::tenant(&self.remote)?;
-        match self.command.unwrap_or(Command::List) {
-            Command::List => output.show(&client.get(&["v1", "providers"], &[]).await?, table),
+        match self.command.unwrap_or_else(|| Command::List(Page::default())) {
+            Command::List(page) => page.show(&client, output, &["v1", "providers"], &[], Unasked::All, table).await,
             Command::Show { name } => {
                 let shown = |profile: &Value| text(profile, "/profile").trim_end().to_owned();
                 output.show(&client.get(&["v1", "providers", &name], &[]).await?, shown)

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::client::Client;
 use super::output::{Output, block, items, plain, short_time, text, time, took};
+use super::page::{Page, Unasked};
 use super::settings::Remote;
 use super::table::{Table, pairs};
 use super::values::Label;
@@ -30,7 +31,11 @@ enum Command {
     /// Print a line at each change of a run until it has ended; exit code 1 if it did not complete.
     Watch { run: String },
     /// List a run's attempts.
-    Attempts { run: String },
+    Attempts {
+        run: String,
+        #[command(flatten)]
+        page: Page,
+    },
     /// List the signals that a run was sent, in their order.
     Signals {
         run: String,
@@ -38,7 +43,11 @@ enum Command {
         page: Page,
     },
     /// Print what a run wrote to its standard output and error.
-    Log { run: String },
+    Log {
+        run: String,
+        #[command(flatten)]
+        page: Page,
+    },
     /// Show what became of the message that tells of a run's end.
     Callback {
         run: String,
@@ -84,43 +93,21 @@ struct List {
     page: Page,
 }
 
-/// Which part of a list.
-#[derive(Debug, Default, Args)]
-pub(super) struct Page {
-    /// At most so many.
-    #[arg(long)]
-    limit: Option<u32>,
-    /// Go on after the page that named this.
-    #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
-}
-
-impl Page {
-    /// The query's members for this page, after those that are given.
-    pub(super) fn query<'a>(&self, filters: &[(&'a str, &Option<String>)]) -> Vec<(&'a str, String)> {
-        let given = filters.iter().filter_map(|(name, value)| value.as_ref().map(|value| (*name, value.clone())));
-        let limit = self.limit.map(|limit| ("limit", limit.to_string()));
-        given.chain(limit).chain(self.after.clone().map(|after| ("after", after))).collect()
-    }
-}
-
-/// Says how to see more of a list, when there is more.
-pub(super) fn note_more(output: &Output, list: &Value) {
-    let after = text(list, "/after");
-    if !after.is_empty() {
-        output.note(&format!("there are more: add --after {after}"));
-    }
-}
-
 impl List {
-    fn query(&self) -> Vec<(&'static str, String)> {
-        self.page.query(&[
-            ("activity", &self.activity),
-            ("state", &self.state),
-            ("label", &self.label.as_ref().map(Label::filter)),
-            ("run_name", &self.run_name),
-            ("paused", &self.paused.then(|| "true".to_owned())),
-        ])
+    async fn show(&self, client: &Client, output: &Output) -> anyhow::Result<()> {
+        let filters = self.filters();
+        let filters: Vec<_> = filters.iter().map(|(name, value)| (*name, value)).collect();
+        self.page.show(client, output, &["v1", "runs"], &filters, Unasked::OnePage, table).await
+    }
+
+    fn filters(&self) -> [(&'static str, Option<String>); 5] {
+        [
+            ("activity", self.activity.clone()),
+            ("state", self.state.clone()),
+            ("label", self.label.as_ref().map(Label::filter)),
+            ("run_name", self.run_name.clone()),
+            ("paused", self.paused.then(|| "true".to_owned())),
+        ]
     }
 }
 
@@ -128,24 +115,18 @@ impl Runs {
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
         let client = Client::tenant(&self.remote)?;
         match self.command.unwrap_or_else(|| Command::List(List::default())) {
-            Command::List(list) => {
-                let runs = client.get(&["v1", "runs"], &list.query()).await?;
-                output.show(&runs, table)?;
-                note_more(output, &runs);
-                Ok(())
-            }
+            Command::List(list) => list.show(&client, output).await,
             Command::Show { run } => output.show(&client.get(&["v1", "runs", &run], &[]).await?, show),
             Command::Watch { run } => watch::watch(&client, output, &run).await,
-            Command::Attempts { run } => {
-                output.show(&client.get(&["v1", "runs", &run, "attempts"], &[]).await?, attempts)
+            Command::Attempts { run, page } => {
+                page.show(&client, output, &["v1", "runs", &run, "attempts"], &[], Unasked::All, attempts).await
             }
             Command::Signals { run, page } => {
-                let list = client.get(&["v1", "runs", &run, "signals"], &page.query(&[])).await?;
-                output.show(&list, signals)?;
-                note_more(output, &list);
-                Ok(())
+                page.show(&client, output, &["v1", "runs", &run, "signals"], &[], Unasked::OnePage, signals).await
             }
-            Command::Log { run } => output.show(&client.get(&["v1", "runs", &run, "log"], &[]).await?, log),
+            Command::Log { run, page } => {
+                page.show(&client, output, &["v1", "runs", &run, "log"], &[], Unasked::All, log).await
+            }
             Command::Callback { run, redeliver } => callback::callback(&client, output, &run, redeliver).await,
             Command::Cancel { run, reason } => control::cancel(&client, output, &run, reason.as_deref()).await,
             Command::CancelMany(many) => many.run(&client, output).await,
@@ -306,16 +287,9 @@ mod tests {
         let label = Some("shop=berlin".parse().unwrap());
         let list = List { label, paused: true, ..List::default() };
         let text = |value: &str| value.to_owned();
-        assert_eq!(list.query(), [("label", text("shop:berlin")), ("paused", text("true"))]);
-        assert!(List::default().query().is_empty());
-    }
-
-    #[test]
-    fn a_page_is_asked_for_by_name() {
-        let page = Page { limit: Some(5), after: Some("c".to_owned()) };
-        let query = page.query(&[("state", &Some("failed".to_owned())), ("activity", &None)]);
-        let text = |value: &str| value.to_owned();
-        assert_eq!(query, [("state", text("failed")), ("limit", text("5")), ("after", text("c"))]);
+        let said = list.filters().into_iter().filter_map(|(name, value)| Some((name, value?)));
+        assert_eq!(said.collect::<Vec<_>>(), [("label", text("shop:berlin")), ("paused", text("true"))]);
+        assert!(List::default().filters().iter().all(|(_, value)| value.is_none()));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use super::client::Client;
 use super::failure::Failure;
 use super::output::{Output, items, text, time};
+use super::page::{Page, Unasked};
 use super::settings::{self, Remote};
 use super::table::Table;
 
@@ -37,7 +38,7 @@ enum Command {
         from_file: Option<PathBuf>,
     },
     /// List the names; values are never shown.
-    List,
+    List(Page),
     /// Remove a secret.
     Rm { name: String },
 }
@@ -51,7 +52,7 @@ impl Secret {
                 client.put(&["v1", "secrets", &name], &json!({ "value": value.as_str() })).await?;
                 output.show(&json!({ "name": name }), |_| format!("secret {name} is set"))
             }
-            Command::List => output.show(&client.get(&["v1", "secrets"], &[]).await?, table),
+            Command::List(page) => page.show(&client, output, &["v1", "secrets"], &[], Unasked::All, table).await,
             Command::Rm { name } => {
                 client.delete(&["v1", "secrets", &name]).await?;
                 output.show(&json!({ "name": name }), |_| format!("secret {name} is removed"))

@@ -26,7 +26,7 @@ use super::{Gateway, answer, egress, flow, lookup, request, reserved, slots};
 use crate::config::ms;
 use crate::effect::OnUnknown;
 use crate::key::{self, EffectId, InvalidName, Key};
-use crate::policy::Policy;
+use crate::policy::{Ceiling, Policy};
 use crate::store;
 
 /// The hold that a worker has on a run: until when, by this process's clock, and whether it was lost.
@@ -251,9 +251,11 @@ impl Attempt {
     ) -> Result<Response, Error> {
         reserved::take(&mut request, &mut options)?;
         let request = request::check(request, &options, &self.gateway.config)?;
-        let origin = egress::authorise(&request.url, &self.policy.egress)?;
+        let limits = self.gateway.limits_of(self.tenant()).await?;
+        let ceiling = limits.egress.as_ref();
+        let origin = egress::authorise(&request.url, &self.policy.egress, ceiling)?;
         let profile = self.caller().profile_at(&origin).await?;
-        let lookup = options.lookup.as_ref().map(|lookup| self.checked_lookup(lookup)).transpose()?;
+        let lookup = options.lookup.as_ref().map(|lookup| self.checked_lookup(lookup, ceiling)).transpose()?;
         let _place = if pending.is_none() { Some(self.take_place()?) } else { None };
         let target = egress::resolve(origin, &self.policy.egress).await?;
         let call = HttpCall::new(request, profile, target, lookup);
@@ -313,9 +315,9 @@ impl Attempt {
     }
 
     /// A look-up of the guest's, checked now so that it can be made later without the guest.
-    fn checked_lookup(&self, lookup: &Lookup) -> Result<PinnedLookup, Refusal> {
+    fn checked_lookup(&self, lookup: &Lookup, ceiling: Option<&Ceiling>) -> Result<PinnedLookup, Refusal> {
         let pinned = lookup::pinned(lookup, &self.gateway.config)?;
-        egress::authorise(&pinned.url_parsed()?, &self.policy.egress)?;
+        egress::authorise(&pinned.url_parsed()?, &self.policy.egress, ceiling)?;
         Ok(pinned)
     }
 

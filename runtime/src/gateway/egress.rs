@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use url::Url;
 
 use super::request::Refusal;
-use crate::policy::{Egress, Origin};
+use crate::policy::{Ceiling, Egress, Origin};
 
 /// A place that the policy allows, resolved to addresses that it allows.
 #[derive(Clone, Debug)]
@@ -14,13 +14,27 @@ pub struct Target {
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Checks a URL against the policy, without the network.
-pub fn authorise(url: &Url, egress: &Egress) -> Result<Origin, Refusal> {
+/// Checks a URL against the policy and the tenant's ceiling, without the network.
+pub fn authorise(url: &Url, egress: &Egress, ceiling: Option<&Ceiling>) -> Result<Origin, Refusal> {
     let origin = Origin::of(url).map_err(Refusal::InvalidRequest)?;
-    if egress.allow.contains(&origin) {
-        return Ok(origin);
+    if !egress.allow.contains(&origin) {
+        return Err(Refusal::Denied(format!(
+            "no rule of policy.egress.allow names {origin}; add \"{origin}\" to allow it"
+        )));
     }
-    Err(Refusal::Denied(format!("no rule of policy.egress.allow names {origin}; add \"{origin}\" to allow it")))
+    within(&origin, ceiling)?;
+    Ok(origin)
+}
+
+/// Checks an origin against what its tenant may reach at most. None: everything.
+pub fn within(origin: &Origin, ceiling: Option<&Ceiling>) -> Result<(), Refusal> {
+    if ceiling.is_none_or(|ceiling| ceiling.holds(origin)) {
+        return Ok(());
+    }
+    let host = &origin.host;
+    Err(Refusal::Denied(format!(
+        "the tenant's limit `egress` does not name {origin}; an administrator can add \"{host}\" to it"
+    )))
 }
 
 /// Resolves an allowed origin once, and keeps the addresses that the policy allows.

@@ -132,7 +132,8 @@ impl Gateway {
         let policy = self.policy_of(due).await?;
         let caller = Caller { gateway: self, tenant: &due.tenant, policy: &policy };
         let url = lookup.url_parsed()?;
-        let origin = egress::authorise(&url, &policy.egress)?;
+        let limits = self.limits_of(&due.tenant).await?;
+        let origin = egress::authorise(&url, &policy.egress, limits.egress.as_ref())?;
         let profile = caller.profile_at(&origin).await?;
         let target = egress::resolve(origin, &policy.egress).await?;
         let mut headers = HeaderMap::new();

@@ -24,6 +24,7 @@ mod reserved;
 mod settle;
 mod signals;
 mod slots;
+mod tenant_limits;
 mod tenant_profiles;
 mod transport;
 mod turns;
@@ -38,6 +39,7 @@ pub use request::{
 };
 pub use reserved::is_reserved;
 pub use signals::{Refused as SignalRefused, Signal};
+pub use tenant_limits::TenantLimits;
 pub use turns::Turn;
 pub use upload::{Broken, Pieces, Upload, Written};
 
@@ -54,6 +56,7 @@ pub struct Gateway {
     vault: vault::Vault,
     profiles: provider::Profiles,
     tenant_profiles: tenant_profiles::TenantProfiles,
+    tenant_limits: tenant_limits::AllLimits,
     transport: transport::Transport,
     messaging: messaging::Servers,
     grants: files::Grants,
@@ -92,6 +95,7 @@ impl Gateway {
             vault,
             profiles,
             tenant_profiles,
+            tenant_limits: tenant_limits::AllLimits::default(),
             transport,
             messaging,
             grants,

@@ -1,5 +1,5 @@
-//! The pace of sends to a provider: its profile's rate, and the pause that it asks for with Retry-After. Both hold for all
-//! runs of a tenant at once. A short wait is spent here; a longer one gives the run back until then, and spends no attempt.
+//! The pace of sends: a profile's rate, the pause that a provider asks for with Retry-After, and the tenant's own limit for
+//! everything that it sends. All hold for all runs of a tenant at once. A short wait is spent here; a longer one gives the run back until then, and spends no attempt.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,32 +17,56 @@ use crate::store::rate::{self, Admitted, Pace};
 /// The longest time over which runs come back after a pause.
 const MAX_SPREAD_MS: u64 = 30_000;
 
+/// The meter of a tenant's limit. No profile has a name with a space, and no origin looks like it.
+const EVERY_SEND: &str = "every send";
+
 /// What a provider's pace is counted by.
 #[derive(Clone, Debug)]
 pub struct Meter {
     pub name: String,
     pub pace: Option<Pace>,
+    /// The send leaves the machine.
+    outbound: bool,
 }
 
 impl Meter {
     /// Hosts that nobody described share a profile, and nothing else.
     pub fn of(profile: &Profile, origin: &Origin) -> Self {
         let name = if profile.name.0 == UNLISTED { format!("{UNLISTED} {origin}") } else { profile.name.0.clone() };
-        Self { name, pace: profile.rate.as_ref().map(|rate| rate.pace()) }
+        Self { name, pace: profile.rate.as_ref().map(|rate| rate.pace()), outbound: true }
     }
 
     pub fn unpaced(name: &str) -> Self {
-        Self { name: name.to_owned(), pace: None }
+        Self { name: name.to_owned(), pace: None, outbound: true }
+    }
+
+    /// For what stays on the machine.
+    pub fn local(name: &str) -> Self {
+        Self { outbound: false, ..Self::unpaced(name) }
     }
 }
 
-/// Waits for the next place at the profile's rate. The effect is claimed by then, so that an answer from the record takes
-/// no place.
+/// Waits for the next place at the tenant's rate, and then at the profile's. The effect is claimed by then, so that an answer
+/// from the record takes no place.
 pub async fn admit(attempt: &Arc<Attempt>, meter: &Meter, account: &str) -> Result<(), Error> {
-    let Some(pace) = meter.pace else { return Ok(()) };
+    if meter.outbound
+        && let Some(per_second) = attempt.gateway.limits_of(attempt.tenant()).await?.sends_per_second
+    {
+        // A second's worth at once; a float that is too large is cut by the conversion.
+        let burst = per_second.ceil().max(1.0) as u32;
+        take(attempt, EVERY_SEND, "", Pace { per_second, burst }).await?;
+    }
+    match meter.pace {
+        Some(pace) => take(attempt, &meter.name, account, pace).await,
+        None => Ok(()),
+    }
+}
+
+/// Takes the next place of a meter and waits for it.
+async fn take(attempt: &Arc<Attempt>, meter: &str, account: &str, pace: Pace) -> Result<(), Error> {
     let gateway = &attempt.gateway;
     let patience = gateway.config.pace_wait_ms;
-    match rate::admit(&gateway.store, attempt.tenant(), &meter.name, account, pace, patience).await? {
+    match rate::admit(&gateway.store, attempt.tenant(), meter, account, pace, patience).await? {
         Admitted::After { ms } => sleep(attempt, ms).await,
         Admitted::TooEarly { ms: wait } => Err(Stop::Deferred { after: ms(wait) }.into()),
     }
@@ -50,13 +74,12 @@ pub async fn admit(attempt: &Arc<Attempt>, meter: &Meter, account: &str) -> Resu
 
 /// The same for a read, which no claim has asked whether the provider wants a pause.
 pub async fn admit_read(attempt: &Arc<Attempt>, meter: &Meter, account: &str) -> Result<(), Error> {
-    if meter.pace.is_some() {
-        return admit(attempt, meter, account).await;
+    if meter.pace.is_none()
+        && let Some(ms) = rate::blocked(&attempt.gateway.store, attempt.tenant(), &meter.name, account).await?
+    {
+        rest(attempt, ms).await?;
     }
-    match rate::blocked(&attempt.gateway.store, attempt.tenant(), &meter.name, account).await? {
-        Some(ms) => rest(attempt, ms).await,
-        None => Ok(()),
-    }
+    admit(attempt, meter, account).await
 }
 
 /// Waits out the rest of a pause, if it is short.

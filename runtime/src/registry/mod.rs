@@ -12,6 +12,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use wasmtime::component::Component;
 
 use crate::host::{self, Descriptor, Engine, Module};
+use crate::store::module::Kept;
 use crate::store::{self, Store, Tx};
 
 pub use artefact::{Artefacts, CacheError};
@@ -31,6 +32,9 @@ pub enum Error {
     /// The caller's mistake, in words.
     #[error("{0}")]
     Invalid(String),
+    /// The tenant's limit of this name is reached.
+    #[error("the tenant's limit {0} is reached")]
+    Limit(String),
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error("the module cannot be made ready: {0}")]
@@ -62,9 +66,10 @@ struct New {
 
 impl Prepared {
     /// Stores the component; false when the same bytes are there already.
-    pub async fn store(&self, tx: &mut Tx, tenant: &str) -> store::Result<bool> {
+    pub async fn store(&self, tx: &mut Tx, tenant: &str) -> Result<bool, Error> {
         let Some(new) = &self.new else { return Ok(false) };
-        store::module::create(tx, tenant, &self.digest, &new.bytes, &new.imports, &new.activities).await
+        let kept = store::module::create(tx, tenant, &self.digest, &new.bytes, &new.imports, &new.activities).await?;
+        is_fresh(kept)
     }
 }
 
@@ -103,6 +108,8 @@ impl Registry {
             return Ok(Prepared { digest, new: None });
         }
         compile::check_header(&bytes)?;
+        // Asked again when it is kept; now, so that nothing is compiled in vain.
+        is_fresh(store::module::check_limits(&self.store, tenant, &digest, bytes.len()).await?)?;
         let (component, (imports, module)) = match self.cached(digest)? {
             Some(ready) => (None, ready),
             None => self.compile(bytes.clone()).await.map(|(component, ready)| (Some(component), ready))?,
@@ -182,6 +189,15 @@ impl Registry {
         let entry = loaded.entry(digest).or_default();
         entry.0 = *clock;
         entry.1.clone()
+    }
+}
+
+/// Whether a component is kept for the first time, where it is kept at all.
+fn is_fresh(kept: Kept) -> Result<bool, Error> {
+    match kept {
+        Kept::Fresh => Ok(true),
+        Kept::Known => Ok(false),
+        Kept::Refused { limit } => Err(Error::Limit(limit)),
     }
 }
 

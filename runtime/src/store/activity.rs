@@ -87,27 +87,40 @@ pub async fn policy_of_run(mut db: impl Db, tenant: &str, run_id: Uuid) -> Resul
     bounded(policy.fetch_optional(&mut *db.connection().await?)).await
 }
 
-/// The latest version of every activity that is not retired.
-pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Version>> {
+/// The latest version of every activity that is not retired, by name, behind one.
+pub async fn list(store: &Store, tenant: &str, after: Option<&str>, limit: i64) -> Result<Vec<Version>> {
     let rows = sqlx::query_as!(
         Version,
         "select v.activity, v.version, v.digest, v.export, v.policy, v.created_at
          from activities a
          join activity_versions v on v.tenant = a.tenant and v.activity = a.activity and v.version = a.latest
-         where a.tenant = $1 and not a.retired order by v.activity",
-        tenant
+         where a.tenant = $1 and not a.retired and ($2::text is null or a.activity > $2)
+         order by a.activity limit $3",
+        tenant,
+        after,
+        limit
     );
     bounded(rows.fetch_all(&store.pool)).await
 }
 
-/// All versions of one activity, newest first.
-pub async fn list_versions(store: &Store, tenant: &str, activity: &str) -> Result<Vec<Version>> {
+/// The versions of one activity, newest first, before a number.
+pub async fn list_versions(
+    store: &Store,
+    tenant: &str,
+    activity: &str,
+    before: Option<i32>,
+    limit: i64,
+) -> Result<Vec<Version>> {
     let rows = sqlx::query_as!(
         Version,
         "select activity, version, digest, export, policy, created_at
-         from activity_versions where tenant = $1 and activity = $2 order by version desc",
+         from activity_versions
+         where tenant = $1 and activity = $2 and ($3::integer is null or version < $3)
+         order by version desc limit $4",
         tenant,
-        activity
+        activity,
+        before,
+        limit
     );
     bounded(rows.fetch_all(&store.pool)).await
 }

@@ -70,11 +70,14 @@ pub async fn missing_secrets(mut db: impl Db, tenant: &str, names: &[String]) ->
 }
 
 /// All of a tenant's, by name.
-pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Hook>> {
+pub async fn list(store: &Store, tenant: &str, after: Option<&str>, limit: i64) -> Result<Vec<Hook>> {
     let rows = sqlx::query_as!(
         Hook,
-        "select hook, config, created_at, updated_at from hooks where tenant = $1 order by hook",
-        tenant
+        "select hook, config, created_at, updated_at from hooks
+         where tenant = $1 and ($2::text is null or hook > $2) order by hook limit $3",
+        tenant,
+        after,
+        limit
     );
     bounded(rows.fetch_all(&store.pool)).await
 }

@@ -30,12 +30,25 @@ pub async fn append(store: &Store, tenant: &str, run_id: Uuid, token: i64, log: 
     Ok(())
 }
 
-pub async fn list(store: &Store, tenant: &str, run_id: Uuid) -> Result<Vec<Log>> {
+/// In the order of attempts, behind a place: an attempt and a stream.
+pub async fn list(
+    store: &Store,
+    tenant: &str,
+    run_id: Uuid,
+    after: Option<(i32, String)>,
+    limit: i64,
+) -> Result<Vec<Log>> {
+    let (after_attempt, after_stream) = after.unzip();
     let rows = sqlx::query_as!(
         Log,
-        "select attempt, stream, text, truncated from logs where tenant = $1 and run_id = $2 order by attempt, stream",
+        "select attempt, stream, text, truncated from logs
+         where tenant = $1 and run_id = $2 and ($3::integer is null or (attempt, stream) > ($3, $4))
+         order by attempt, stream limit $5",
         tenant,
-        run_id
+        run_id,
+        after_attempt,
+        after_stream,
+        limit
     );
     bounded(rows.fetch_all(&store.pool)).await
 }

@@ -14,7 +14,19 @@ pub struct Module {
     pub created_at: DateTime<Utc>,
 }
 
-/// Stores a component; false when the same bytes are there already.
+/// What became of a component that is to be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    Fresh,
+    /// The same bytes are there already.
+    Known,
+    /// The tenant's limit of this name is reached.
+    Refused {
+        limit: String,
+    },
+}
+
+/// Stores a component within the tenant's limits.
 pub async fn create(
     mut db: impl Db,
     tenant: &str,
@@ -22,17 +34,39 @@ pub async fn create(
     bytes: &[u8],
     imports: &str,
     activities: &str,
-) -> Result<bool> {
-    let done = sqlx::query!(
-        "insert into modules (tenant, digest, bytes, imports, activities) values ($1, $2, $3, $4, $5)
-         on conflict do nothing",
+) -> Result<Kept> {
+    let row = sqlx::query!(
+        r#"with bound as materialized (select deedbox_module_limit($1, $2, octet_length($3::bytea)) as reached),
+           kept as (
+             insert into modules (tenant, digest, bytes, imports, activities)
+             select $1, $2, $3, $4, $5 from bound where reached is null
+             on conflict do nothing
+             returning 1)
+           select reached, exists (select from kept) as "fresh!" from bound"#,
         tenant,
         &digest[..],
         bytes,
         imports,
         activities
     );
-    Ok(bounded(done.execute(&mut *db.connection().await?)).await?.rows_affected() == 1)
+    let row = bounded(row.fetch_one(&mut *db.connection().await?)).await?;
+    Ok(match row.reached {
+        Some(limit) => Kept::Refused { limit },
+        None if row.fresh => Kept::Fresh,
+        None => Kept::Known,
+    })
+}
+
+/// Whether a component of this size could be kept now: `Refused` when it could not.
+pub async fn check_limits(store: &Store, tenant: &str, digest: &[u8; 32], size_bytes: usize) -> Result<Kept> {
+    let reached = sqlx::query_scalar!(
+        "select deedbox_module_limit($1, $2, $3) as reached",
+        tenant,
+        &digest[..],
+        i64::try_from(size_bytes).unwrap_or(i64::MAX)
+    );
+    let reached = bounded(reached.fetch_one(&store.pool)).await?;
+    Ok(reached.map_or(Kept::Fresh, |limit| Kept::Refused { limit }))
 }
 
 pub async fn find(mut db: impl Db, tenant: &str, digest: &[u8]) -> Result<Option<Module>> {
@@ -46,12 +80,23 @@ pub async fn find(mut db: impl Db, tenant: &str, digest: &[u8]) -> Result<Option
     bounded(row.fetch_optional(&mut *db.connection().await?)).await
 }
 
-pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Module>> {
+/// Oldest first, behind a place: a creation time and a digest.
+pub async fn list(
+    store: &Store,
+    tenant: &str,
+    after: Option<(DateTime<Utc>, Vec<u8>)>,
+    limit: i64,
+) -> Result<Vec<Module>> {
+    let (after_time, after_digest) = after.unzip();
     let rows = sqlx::query_as!(
         Module,
         r#"select digest, octet_length(bytes) as "size_bytes!", imports, activities, created_at
-           from modules where tenant = $1 order by created_at, digest"#,
-        tenant
+           from modules where tenant = $1 and ($2::timestamptz is null or (created_at, digest) > ($2, $3))
+           order by created_at, digest limit $4"#,
+        tenant,
+        after_time,
+        after_digest,
+        limit
     );
     bounded(rows.fetch_all(&store.pool)).await
 }

@@ -111,13 +111,23 @@ pub async fn list(store: &Store, tenant: &str, filter: &Filter) -> Result<Vec<Ru
     bounded(rows.fetch_all(&store.pool)).await
 }
 
-pub async fn list_attempts(store: &Store, tenant: &str, run_id: Uuid) -> Result<Vec<Attempt>> {
+/// The attempts of a run in their order, behind a number.
+pub async fn list_attempts(
+    store: &Store,
+    tenant: &str,
+    run_id: Uuid,
+    after: Option<i32>,
+    limit: i64,
+) -> Result<Vec<Attempt>> {
     let rows = sqlx::query_as!(
         Attempt,
         "select attempt, worker, started_at, ended_at, outcome, failure, peak_memory_bytes
-         from attempts where tenant = $1 and run_id = $2 order by attempt",
+         from attempts where tenant = $1 and run_id = $2 and ($3::integer is null or attempt > $3)
+         order by attempt limit $4",
         tenant,
-        run_id
+        run_id,
+        after,
+        limit
     );
     bounded(rows.fetch_all(&store.pool)).await
 }

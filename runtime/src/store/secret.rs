@@ -37,8 +37,16 @@ pub async fn find(store: &Store, tenant: &str, name: &str) -> Result<Option<Seal
     bounded(row.fetch_optional(&store.pool)).await
 }
 
-pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Name>> {
-    let rows = sqlx::query_as!(Name, "select name, updated_at from secrets where tenant = $1 order by name", tenant);
+/// By name, behind one.
+pub async fn list(store: &Store, tenant: &str, after: Option<&str>, limit: i64) -> Result<Vec<Name>> {
+    let rows = sqlx::query_as!(
+        Name,
+        "select name, updated_at from secrets
+         where tenant = $1 and ($2::text is null or name > $2) order by name limit $3",
+        tenant,
+        after,
+        limit
+    );
     bounded(rows.fetch_all(&store.pool)).await
 }
 

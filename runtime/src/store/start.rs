@@ -97,6 +97,9 @@ pub enum Started {
         run_id: Uuid,
         ended: bool,
     },
+    /// The tenant has as many runs that wait as its limit `max_queued` lets it have. What the start has changed so far must not
+    /// be committed.
+    QueueFull,
 }
 
 impl NewRun {
@@ -113,7 +116,7 @@ pub async fn start(tx: &mut Tx, tenant: &str, run: &NewRun, max_unread: u64) -> 
     {
         return Ok(other);
     }
-    let created_at = insert(tx, tenant, run).await?;
+    let Some(created_at) = insert(tx, tenant, run).await? else { return Ok(Started::QueueFull) };
     label(tx, tenant, run, created_at).await?;
     if let Some(delivery) = &run.signal {
         signal::deliver(tx, tenant, run.run_id, delivery, max_unread).await?;
@@ -182,7 +185,8 @@ async fn take_name(tx: &mut Tx, tenant: &str, run: &NewRun, named: &Named, max_u
     Ok(None)
 }
 
-async fn insert(tx: &mut Tx, tenant: &str, run: &NewRun) -> Result<DateTime<Utc>> {
+/// None when the tenant's queue is full. An attached run needs no place in it, so that this is asked last.
+async fn insert(tx: &mut Tx, tenant: &str, run: &NewRun) -> Result<Option<DateTime<Utc>>> {
     let (at, after_ms) = match run.start {
         StartAt::Now => (None, None),
         StartAt::At(time) => (Some(time), None),
@@ -203,7 +207,7 @@ async fn insert(tx: &mut Tx, tenant: &str, run: &NewRun) -> Result<DateTime<Utc>
              select $1, $2, $3, $4, 'queued', $5, $6, $7, $8, $13, $14,
                     case when not later then deedbox_rank(at, $8) end, case when later then at end,
                     start_by, close_by, least(start_by, close_by), $15
-             from planned
+             from planned where not deedbox_queue_is_full($1)
              returning created_at, rank),
            woken as (select pg_notify('deedbox_due', '') from run where rank is not null)
            select created_at from run left join woken on true"#,
@@ -223,7 +227,7 @@ async fn insert(tx: &mut Tx, tenant: &str, run: &NewRun) -> Result<DateTime<Utc>
         labels,
         run.callback.is_some()
     );
-    Ok(created_at.fetch_one(tx.connection()).await?)
+    Ok(created_at.fetch_optional(tx.connection()).await?)
 }
 
 async fn label(tx: &mut Tx, tenant: &str, run: &NewRun, created_at: DateTime<Utc>) -> Result<()> {

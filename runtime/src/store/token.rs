@@ -3,48 +3,31 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::tenant::ADMIN;
-use super::{Db, Result, Store, bounded};
+use super::{Db, Result, Store, big, bounded, tenant};
+use crate::token::Scope;
 
 #[derive(Clone, Debug)]
 pub struct Token {
     pub token_id: Uuid,
     pub label: String,
-    pub created_at: DateTime<Utc>,
-}
-
-/// A token to store.
-#[derive(Clone, Debug)]
-pub struct NewToken {
-    pub token_id: Uuid,
-    pub secret_hash: [u8; 32],
-    pub label: String,
     pub scopes: Vec<String>,
+    pub created_at: DateTime<Utc>,
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-impl NewToken {
-    /// A token that may do all that its owner can allow, for ever.
-    pub fn whole(tenant: &str, token_id: Uuid, secret_hash: [u8; 32], label: &str) -> Self {
-        let scopes: &[&str] = if tenant == ADMIN { &["admin"] } else { &["deploy", "run", "read"] };
-        let scopes = scopes.iter().map(|&scope| scope.to_owned()).collect();
-        Self { token_id, secret_hash, label: label.to_owned(), scopes, expires_at: None }
-    }
+/// Until when a token is good, by the database's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    Never,
+    At(DateTime<Utc>),
+    AfterMs(u64),
 }
 
-/// Stores a token; violates `tokens_tenant` when there is no such tenant.
-pub async fn create(mut db: impl Db, tenant: &str, new: &NewToken) -> Result<()> {
-    let done = sqlx::query!(
-        "insert into tokens (tenant, token_id, secret_hash, label, scopes, expires_at) values ($1, $2, $3, $4, $5, $6)",
-        tenant,
-        new.token_id,
-        &new.secret_hash[..],
-        new.label,
-        &new.scopes,
-        new.expires_at
-    );
-    bounded(done.execute(&mut *db.connection().await?)).await?;
-    Ok(())
+/// When a token was made, and until when it is good.
+#[derive(Clone, Copy, Debug)]
+pub struct Term {
+    pub created_at: DateTime<Utc>,
+    pub expires_at: Option<DateTime<Utc>>,
 }
 
 /// What a token may do.
@@ -55,6 +38,79 @@ pub struct Grant {
     pub expired: bool,
 }
 
+/// A token to store.
+#[derive(Clone, Debug)]
+pub struct NewToken {
+    pub token_id: Uuid,
+    pub secret_hash: [u8; 32],
+    pub label: String,
+    pub scopes: Vec<String>,
+    pub expiry: Expiry,
+}
+
+impl NewToken {
+    /// A token that may do all that its owner can allow, for ever.
+    pub fn whole(owner: &str, token_id: Uuid, secret_hash: [u8; 32], label: &str) -> Self {
+        let scopes = Scope::names(Scope::of(owner == tenant::ADMIN));
+        Self { token_id, secret_hash, label: label.to_owned(), scopes, expiry: Expiry::Never }
+    }
+}
+
+/// Stores a token; violates `tokens_tenant` when there is no such tenant.
+pub async fn create(mut db: impl Db, tenant: &str, new: &NewToken) -> Result<Term> {
+    let (at, after_ms) = match new.expiry {
+        Expiry::Never => (None, None),
+        Expiry::At(time) => (Some(time), None),
+        Expiry::AfterMs(ms) => (None, Some(big(ms) as f64)),
+    };
+    let made = sqlx::query_as!(
+        Term,
+        "insert into tokens (tenant, token_id, secret_hash, label, scopes, expires_at)
+         values ($1, $2, $3, $4, $5, coalesce($6, deedbox_now() + $7::float8 * interval '1 millisecond'))
+         returning created_at, expires_at",
+        tenant,
+        new.token_id,
+        &new.secret_hash[..],
+        new.label,
+        &new.scopes,
+        at,
+        after_ms
+    );
+    bounded(made.fetch_one(&mut *db.connection().await?)).await
+}
+
+/// Stores an administrator's token that never expires, unless there is one that is good: then only if `another` is wanted. False
+/// when it was not stored.
+pub async fn create_first(
+    store: &Store,
+    token_id: Uuid,
+    secret_hash: &[u8; 32],
+    label: &str,
+    another: bool,
+) -> Result<bool> {
+    let tenant = tenant::ADMIN;
+    retried!(async {
+        let mut tx = store.begin().await?;
+        // Of two at once the second must see what the first has stored.
+        sqlx::query!("select tenant from tenants where tenant = $1 for update", tenant).fetch_one(&mut *tx).await?;
+        let done = sqlx::query!(
+            "insert into tokens (tenant, token_id, secret_hash, label, scopes)
+             select $1, $2, $3, $4, array['admin']
+             where $5 or not exists (
+               select from tokens where tenant = $1 and (expires_at is null or expires_at > deedbox_now()))",
+            tenant,
+            token_id,
+            &secret_hash[..],
+            label,
+            another
+        );
+        let stored = done.execute(&mut *tx).await?.rows_affected() == 1;
+        tx.commit().await?;
+        Ok(stored)
+    })
+}
+
+/// What is known of a token; none when there is no such token.
 pub async fn find(store: &Store, tenant: &str, token_id: Uuid) -> Result<Option<Grant>> {
     let row = sqlx::query_as!(
         Grant,
@@ -66,11 +122,18 @@ pub async fn find(store: &Store, tenant: &str, token_id: Uuid) -> Result<Option<
     bounded(row.fetch_optional(&store.pool)).await
 }
 
-pub async fn list(store: &Store, tenant: &str) -> Result<Vec<Token>> {
+/// Oldest first, behind a place: a creation time and an id.
+pub async fn list(store: &Store, tenant: &str, after: Option<(DateTime<Utc>, Uuid)>, limit: i64) -> Result<Vec<Token>> {
+    let (after_time, after_id) = after.unzip();
     let rows = sqlx::query_as!(
         Token,
-        "select token_id, label, created_at from tokens where tenant = $1 order by created_at, token_id",
-        tenant
+        "select token_id, label, scopes, created_at, expires_at from tokens
+         where tenant = $1 and ($2::timestamptz is null or (created_at, token_id) > ($2, $3))
+         order by created_at, token_id limit $4",
+        tenant,
+        after_time,
+        after_id,
+        limit
     );
     bounded(rows.fetch_all(&store.pool)).await
 }

@@ -10,10 +10,10 @@ use super::finish::{self, Around};
 use super::versions::Version;
 use super::{Held, Worker};
 use crate::config::ms;
-use crate::gateway::{self, Lease};
+use crate::gateway::{self, Lease, TenantLimits};
 use crate::host::{self, Captured, Ended, Execution, Module, Outcome, RunInfo};
 use crate::key;
-use crate::policy::Randomness;
+use crate::policy::{Policy, Randomness};
 use crate::probe::Point;
 use crate::registry;
 use crate::store::lease::{Finish, Leased, Next};
@@ -24,6 +24,13 @@ const GIVE_BACK_FOR: Duration = Duration::from_secs(60);
 
 /// The first pause before a record is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+/// What an attempt needs before it begins.
+struct Ready {
+    version: Arc<Version>,
+    module: Arc<Module>,
+    limits: Arc<TenantLimits>,
+}
 
 impl Worker {
     /// Runs the attempt and records its end. Gives up silently when the lease is over: whoever took over records more.
@@ -37,7 +44,7 @@ impl Worker {
         let lease = Lease::new(record, deadline);
         let _held = self.leases.hold(lease.clone());
         let (ended, provider_wait) = match self.prepare(&leased).await {
-            Ok((version, module)) => self.execute(&leased, &lease, &version, &module, close_at).await,
+            Ok(ready) => self.execute(&leased, &lease, &ready, close_at).await,
             Err(error) => (unprepared(error), None),
         };
         let probe = &self.gateway.probe();
@@ -53,10 +60,11 @@ impl Worker {
         self.record(&lease, finish::finish(&leased, ended, &around, rand::random())).await;
     }
 
-    async fn prepare(&self, leased: &Leased) -> Result<(Arc<Version>, Arc<Module>), registry::Error> {
+    async fn prepare(&self, leased: &Leased) -> Result<Ready, registry::Error> {
         let version = self.versions.get(&self.store, leased).await?;
         let module = self.registry.load(&leased.tenant, version.digest).await?;
-        Ok((version, module))
+        let limits = self.gateway.limits_of(&leased.tenant).await?;
+        Ok(Ready { version, module, limits })
     }
 
     /// Also tells how long a provider wants to be left alone.
@@ -64,10 +72,10 @@ impl Worker {
         &self,
         leased: &Leased,
         lease: &Arc<Lease>,
-        version: &Version,
-        module: &Module,
+        ready: &Ready,
         close_at: Option<Instant>,
     ) -> (Ended, Option<Duration>) {
+        let Ready { version, module, limits } = ready;
         let policy = &version.policy;
         let started = Instant::now();
         let attempt = gateway::Attempt::new(
@@ -80,11 +88,7 @@ impl Worker {
         let engine = self.registry.engine();
         let memory_bytes = policy.limits.memory_bytes.unwrap_or(engine.config().default_memory_bytes);
         let seed = || key::random_seed(&self.random_secret, &leased.tenant, leased.run_id);
-        let end = started + policy.timeouts.start_to_close.0;
-        let (deadline, timeout) = match close_at {
-            Some(close) if close < end => (close, "schedule_to_close"),
-            _ => (end, "start_to_close"),
-        };
+        let (deadline, timeout) = end_of(started, policy, limits, close_at);
         let execution = Execution {
             attempt: attempt.clone(),
             info: RunInfo {
@@ -94,7 +98,9 @@ impl Worker {
             },
             export: version.export.clone(),
             input: leased.input.clone(),
-            memory_bytes: memory_bytes.min(engine.config().max_memory_bytes),
+            memory_bytes: memory_bytes
+                .min(engine.config().max_memory_bytes)
+                .min(limits.memory_bytes.unwrap_or(u64::MAX)),
             deadline,
             timeout,
             random_seed: (policy.randomness == Randomness::Stable).then(seed),
@@ -154,6 +160,20 @@ impl Worker {
     fn gives_up(&self, lease: &Lease) -> bool {
         self.leases.is_ending() && self.is_over(lease, GIVE_BACK_FOR)
     }
+}
+
+/// The end of an attempt, and the time-out that it stands for: the first of those that there are.
+fn end_of(
+    started: Instant,
+    policy: &Policy,
+    limits: &TenantLimits,
+    close_at: Option<Instant>,
+) -> (Instant, &'static str) {
+    let own = (started + policy.timeouts.start_to_close.0, "start_to_close");
+    let tenants =
+        limits.attempt.and_then(|most| started.checked_add(most)).map(|at| (at, "the tenant's max_attempt_ms"));
+    let whole = close_at.map(|at| (at, "schedule_to_close"));
+    [tenants, whole].into_iter().flatten().fold(own, |first, other| if other.0 < first.0 { other } else { first })
 }
 
 /// A module that cannot be made ready is the host's fault or the database's, not the guest's.

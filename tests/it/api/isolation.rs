@@ -1,10 +1,14 @@
 //! Nothing of one tenant can be seen, used or told from what does not exist by another.
 
+use std::time::Instant;
+
+use deedbox::token;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::client::{Answer, Client, whole_list};
-use super::{Api, no_hash, no_run};
+use super::{Api, mint, no_hash, no_run};
+use crate::harness::tell;
 
 /// Where an id can stand. `{}` is its place.
 struct Door {
@@ -69,6 +73,7 @@ fn doors() -> Vec<(&'static str, Vec<Door>)> {
         ),
         ("effect", vec![get("/v1/effects/{}")]),
         ("secret", vec![delete("/v1/secrets/{}")]),
+        ("provider", vec![get("/v1/providers/{}"), delete("/v1/providers/{}")]),
     ]
 }
 
@@ -80,28 +85,43 @@ async fn open(client: &Client, door: &Door, id: &str) -> Answer {
     client.send(request).await
 }
 
-/// All of an answer that could tell one id from another, without the id itself.
-fn told(answer: &Answer, id: &str) -> (u16, String, Vec<(String, String)>) {
+/// All of an answer that could tell one id from another, without the ids themselves.
+pub fn told(answer: &Answer, ids: &[&str]) -> (u16, String, Vec<(String, String)>) {
     let mut headers: Vec<_> =
         answer.headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
     headers.retain(|(name, _)| !["x-request-id", "date"].contains(&name.as_str()));
     headers.sort();
-    (answer.status, answer.text.replace(id, "{}"), headers)
+    (answer.status, ids.iter().fold(answer.text.clone(), |text, id| text.replace(id, "{}")), headers)
 }
 
-/// A run with an effect, a module, an activity and a secret of `acme`; each with an id of its kind that is nobody's.
-async fn belongings(api: &Api) -> Vec<(&'static str, String, String)> {
+const PROFILE: &str = r#"
+name = "mine"
+version = "1"
+source = "our own docs"
+confidence = "H"
+
+[[operation]]
+[operation.key]
+carrier = { query = "dedupe" }
+rendering = "hex"
+retention = "1h"
+"#;
+
+/// A run with an effect, a module, an activity, a secret and a provider of `acme`; each with an id of its kind that is nobody's.
+pub async fn belongings(api: &Api) -> Vec<(&'static str, String, String)> {
     let version = api.deploy("send", api.policy("stripe")).await;
     let run = api.start("send", json!({ "calls": [api.charge("a")] })).await;
     api.work().await;
     let effect = api.effects_of(&run).await[0]["effect_id"].as_str().unwrap().to_owned();
     api.acme.put("/v1/secrets/mine", &json!({ "value": "x" })).await.expect(204);
+    api.acme.put("/v1/providers/mine", &json!({ "profile": PROFILE })).await.expect(201);
     vec![
         ("module", version["module"].as_str().unwrap().to_owned(), no_hash()),
         ("activity", "send".to_owned(), "none".to_owned()),
         ("run", run, no_run()),
         ("effect", effect, no_hash()),
         ("secret", "mine".to_owned(), "none".to_owned()),
+        ("provider", "mine".to_owned(), "none".to_owned()),
     ]
 }
 
@@ -117,14 +137,14 @@ async fn a_foreign_id_is_answered_like_an_unknown_one_at_every_endpoint() {
         for door in doors {
             let (foreign, unknown) = (open(&other, &door, theirs).await, open(&other, &door, nobodys).await);
             assert_eq!(foreign.status, door.status, "{} {}: {foreign:?}", door.method, door.path);
-            assert_eq!(told(&foreign, theirs), told(&unknown, nobodys), "{} {}", door.method, door.path);
+            assert_eq!(told(&foreign, &[theirs]), told(&unknown, &[nobodys]), "{} {}", door.method, door.path);
             if door.status == 200 {
                 assert!(whole_list(&foreign).is_empty(), "{}: {foreign:?}", door.path);
             }
             walked += 1;
         }
     }
-    assert_eq!(walked, 26);
+    assert_eq!(walked, 28);
     for list in ["/v1/modules", "/v1/activities", "/v1/runs", "/v1/effects", "/v1/secrets"] {
         assert!(whole_list(&other.get(list).await).is_empty(), "{list}");
         assert_eq!(whole_list(&api.acme.get(list).await).len(), 1, "{list}: nothing of the owner's is gone");
@@ -135,6 +155,57 @@ async fn a_foreign_id_is_answered_like_an_unknown_one_at_every_endpoint() {
             assert_eq!(open(&api.acme, door, mine).await.status, 200, "{}: its owner sees it", door.path);
         }
     }
+}
+
+/// F-K01. Neither an id nor a token can be told from an unknown one by how long the refusal takes: the medians of requests that
+/// take turns differ by less than a factor of two.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_id_is_refused_as_quickly_as_an_unknown_one() {
+    let api = Api::idle().await;
+    let all = belongings(&api).await;
+    let other = api.tenant("other").await;
+    for (kind, doors) in doors() {
+        let (_, theirs, nobodys) = all.iter().find(|(name, ..)| *name == kind).unwrap();
+        for door in doors.iter().filter(|door| door.status == 404) {
+            let name = format!("{} {}", door.method, door.path);
+            alike_in_time(&name, async |first: bool| {
+                drop(open(&other, door, if first { theirs } else { nobodys }).await)
+            })
+            .await;
+        }
+    }
+    let known = mint(&api.world, "acme").await;
+    let (_, unknown, _) = token::mint("acme");
+    let id = known.rsplit_once('.').unwrap().0;
+    let wrong = format!("{id}.{}", token::parse(&unknown).unwrap().secret);
+    let door = door(Method::GET, "/v1/runs", 401);
+    let [wrong, unknown] = [wrong, unknown].map(|text| api.acme.with_token(&text));
+    let ask = async |first: bool| assert_eq!(open(if first { &wrong } else { &unknown }, &door, "").await.status, 401);
+    alike_in_time("a wrong secret", ask).await;
+}
+
+/// A machine at work on other tests is measured again.
+async fn alike_in_time(name: &str, ask: impl AsyncFn(bool)) {
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let mut times = [Vec::new(), Vec::new()];
+        for turn in 0..100 {
+            let first = turn % 2 == 0;
+            let began = Instant::now();
+            ask(first).await;
+            times[usize::from(first)].push(began.elapsed());
+        }
+        let medians = times.map(|mut times| {
+            times.sort_unstable();
+            times[times.len() / 2]
+        });
+        seen.push(medians);
+        if medians[0] < 2 * medians[1] && medians[1] < 2 * medians[0] {
+            tell(&format!("{name}: {medians:?}"));
+            return;
+        }
+    }
+    panic!("{name}: {seen:?}");
 }
 
 /// The same bytes and the same names are each tenant's own.

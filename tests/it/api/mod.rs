@@ -15,10 +15,13 @@ mod pages;
 mod providers;
 mod refusals;
 mod request_keys;
+mod routes;
 mod runs;
+mod scopes;
 mod signals;
 mod slow;
 mod states;
+mod tenant_limits;
 mod tenants;
 pub mod tls;
 mod wire;
@@ -28,14 +31,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deedbox::config::Config;
-use deedbox::store::token::NewToken;
-use deedbox::{probe, store, token};
+use deedbox::{probe, store};
 use deedbox_books::Options;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::harness::{Database, World, component, config, node};
+use crate::harness::{Database, World, component, config, node, tokens};
 use crate::worker::until;
 use client::Client;
 
@@ -195,9 +197,7 @@ pub async fn serve(database: &Database, config: Config, stop: CancellationToken)
 
 /// Makes a token of a tenant.
 pub async fn mint(world: &World, tenant: &str) -> String {
-    let (token_id, text, hash) = token::mint(tenant);
-    store::token::create(world.node.store(), tenant, &NewToken::whole(tenant, token_id, hash, "a test")).await.unwrap();
-    text
+    tokens::mint(world.node.store(), tenant).await
 }
 
 /// An id that no run has.

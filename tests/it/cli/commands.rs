@@ -143,6 +143,22 @@ async fn an_administrator_makes_tenants_and_tokens_that_work_until_they_are_revo
     admin(&["token", "revoke", made["token_id"].as_str().unwrap(), "--tenant", "shop-1"]).await.well();
     assert!(up.run(&["runs", "--token", token]).await.failed(1).contains("revoked"));
 
+    let made = admin(&["--json", "token", "create", "shop-1", "--scope", "read", "--expires", "1h"]).await.json();
+    assert_eq!(made["scopes"], json!(["read"]));
+    let token = made["token"].as_str().unwrap();
+    up.run(&["runs", "--token", token]).await.well();
+    assert!(up.run(&["secret", "rm", "x", "--token", token]).await.failed(1).contains("scope"));
+    assert!(admin(&["token", "list", "shop-1", "--limit", "5"]).await.well().contains("read"));
+    assert!(admin(&["token", "create", "shop-1", "--scope", "write"]).await.failed(2).contains("deploy"));
+
+    admin(&["tenant", "limits", "shop-1", "--max-queued", "5", "--egress", "api.example.com"]).await.well();
+    let limits = admin(&["--json", "tenant", "limits", "shop-1", "--max-modules", "2"]).await.json();
+    assert_eq!((&limits["max_queued"], &limits["max_modules"]), (&json!(5), &json!(2)), "what was not said stays");
+    assert_eq!(limits["egress"], json!(["api.example.com"]));
+    let lifted =
+        admin(&["--json", "tenant", "limits", "shop-1", "--max-queued", "none", "--egress", "any"]).await.json();
+    assert_eq!((&lifted["max_queued"], &lifted["egress"]), (&json!(null), &json!(null)));
+
     // On the machine itself the tokens of the data directory are found.
     let data = up.data_dir.to_str().unwrap();
     for arguments in [&["tenant", "list"][..], &["runs"], &["token", "list"]] {

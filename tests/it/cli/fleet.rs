@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use deedbox::store::token::NewToken;
-use deedbox::store::{self, Store};
-use deedbox::token;
+use deedbox::store;
 use serde_json::json;
 use tokio::process::Command;
 
@@ -75,14 +73,17 @@ async fn a_fleet_is_migrated_served_and_worked_for_by_hand() {
     }
 }
 
-/// The first administrator's token, which only the database can be given.
+/// The first administrator's token, which only the database can be given: once, and again only if it is asked for.
 async fn first_token(url: &str) -> String {
-    let (token_id, text, hash) = token::mint(store::tenant::ADMIN);
-    let store = Store::connect(url, 2).unwrap();
-    let new = NewToken::whole(store::tenant::ADMIN, token_id, hash, "by hand");
-    store::token::create(&store, store::tenant::ADMIN, &new).await.unwrap();
-    store.close().await;
-    text
+    let bootstrap = |more: &[&str]| {
+        let arguments = [&["--json", "token", "bootstrap", "--database-url", url], more].concat();
+        finish(deedbox(&arguments))
+    };
+    let first = bootstrap(&[]).await.json();
+    assert!(bootstrap(&[]).await.failed(1).contains("--another"));
+    let another = bootstrap(&["--another", "--label", "the other one"]).await.json();
+    assert_ne!(first["token"], another["token"]);
+    first["token"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -265,7 +265,7 @@ pub fn everything() -> ledger::Filter {
 }
 
 pub async fn logs(world: &World, run: Uuid) -> Vec<store::log::Log> {
-    store::log::list(world.node.store(), TENANT, run).await.unwrap()
+    store::log::list(world.node.store(), TENANT, run, None, 1_000).await.unwrap()
 }
 
 /// All that a worker writes, as one text: runs, attempts, logs, checkpoints, and effects with their recorded answers.

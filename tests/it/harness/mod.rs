@@ -16,6 +16,7 @@ pub mod ps;
 pub mod raw;
 pub mod severed;
 pub mod shared;
+pub mod tokens;
 pub mod world;
 
 use std::ffi::OsString;

@@ -139,7 +139,7 @@ impl World {
     }
 
     pub async fn attempts(&self, run: Run) -> Vec<store::run::Attempt> {
-        store::run::list_attempts(self.node.store(), TENANT, run).await.unwrap()
+        store::run::list_attempts(self.node.store(), TENANT, run, None, 10_000).await.unwrap()
     }
 
     /// The outcomes of a run's attempts, `-` for one that has not ended.

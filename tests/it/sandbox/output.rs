@@ -11,7 +11,7 @@ use crate::harness::{TENANT, World, config};
 const CAP: usize = 256 << 10;
 
 async fn logs(world: &World, run: uuid::Uuid) -> Vec<Log> {
-    store::log::list(world.node.store(), TENANT, run).await.unwrap()
+    store::log::list(world.node.store(), TENANT, run, None, 1_000).await.unwrap()
 }
 
 /// F-F11.

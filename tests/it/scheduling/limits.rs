@@ -1,6 +1,6 @@
 //! How many runs are under way at once.
 
-use deedbox::store::tenant::set_limits;
+use deedbox::store::tenant::{Limits, set_limits};
 use deedbox_books::Behaviour;
 
 use super::*;
@@ -10,7 +10,8 @@ use super::*;
 async fn a_tenants_limit_holds_however_many_workers_ask() {
     let world = two_tenants().await;
     let store = world.node.store();
-    set_limits(store, ACME, Some(5)).await.unwrap();
+    let at_once = |max_running| Limits { max_running, ..Limits::default() };
+    set_limits(store, ACME, &at_once(Some(5))).await.unwrap();
     fill(&world, ACME, 200).await;
     fill(&world, BETA, 200).await;
     let mut leased = Vec::new();
@@ -31,9 +32,9 @@ async fn a_tenants_limit_holds_however_many_workers_ask() {
     let done = leased.iter().find(|run| run.tenant == ACME).unwrap();
     complete(store, done).await;
     assert_eq!(by_tenant(&lease(store, "w", 50, 60_000).await)[ACME], 1);
-    set_limits(store, ACME, Some(0)).await.unwrap();
+    set_limits(store, ACME, &at_once(Some(0))).await.unwrap();
     assert!(!by_tenant(&lease(store, "w", 50, 60_000).await).contains_key(ACME));
-    set_limits(store, ACME, None).await.unwrap();
+    set_limits(store, ACME, &at_once(None)).await.unwrap();
     assert!(by_tenant(&lease(store, "w", 50, 60_000).await)[ACME] > 5);
 }
 

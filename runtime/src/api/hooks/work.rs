@@ -132,6 +132,7 @@ impl Carried {
         Ok(match started {
             Started::Fresh { .. } => Told::accepted(run.run_id),
             Started::Attached { run_id, .. } => Told::accepted(run_id),
+            Started::QueueFull => return Err(Problem::queue_full().into()),
             Started::Taken { run_id, ended: true } => Told::declined("deedbox.run_name_taken", run_id),
             Started::Taken { run_id, ended: false } => Told::declined("run_already_active", run_id),
         })

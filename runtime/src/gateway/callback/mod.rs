@@ -93,7 +93,8 @@ impl Gateway {
         if parsed.fragment().is_some() {
             return Err(invalid("must have no fragment".to_owned()));
         }
-        egress::authorise(&parsed, egress).map_err(|refusal| match Refused::from(refusal) {
+        let limits = self.limits_of(tenant).await?;
+        egress::authorise(&parsed, egress, limits.egress.as_ref()).map_err(|refusal| match Refused::from(refusal) {
             Refused::Invalid(why) => invalid(why),
             other => other,
         })?;
@@ -191,7 +192,8 @@ impl Gateway {
         let policy = Policy::parse(&due.policy).map_err(|e| corrupt(format!("a stored policy: {e}")))?;
         let url = Url::parse(&due.url).map_err(|e| corrupt(format!("the URL of a callback: {e}")))?;
         let keys = self.signing_keys(&due.tenant, &due.secret).await?;
-        let origin = egress::authorise(&url, &policy.egress)?;
+        let limits = self.limits_of(&due.tenant).await?;
+        let origin = egress::authorise(&url, &policy.egress, limits.egress.as_ref())?;
         let connect = ms(self.config.connect_ms);
         let resolved = tokio::time::timeout(connect, egress::resolve(origin, &policy.egress)).await;
         let target =

@@ -37,7 +37,7 @@ impl Attempt {
             identity,
             issued_key: None,
             provider: PROVIDER.to_owned(),
-            meter: Meter::unpaced(PROVIDER),
+            meter: Meter::local(PROVIDER),
             account: String::new(),
             profile_version: VERSION.to_owned(),
             method: "WRITE".to_owned(),

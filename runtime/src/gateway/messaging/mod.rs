@@ -74,6 +74,7 @@ impl Attempt {
         request::check_identity(&options.identity)?;
         let message = message::check(message, &self.gateway.config).map_err(Refusal::InvalidRequest)?;
         let policy = self.policy.messaging.clone().ok_or_else(not_allowed)?;
+        egress::within(&policy.server.0, self.gateway.limits_of(self.tenant()).await?.egress.as_ref())?;
         let _place = self.take_place()?;
         let target = egress::resolve(policy.server.0.clone(), &self.policy.egress).await?;
         let effect = self.planned_message(message, options, policy, target);
