@@ -257,6 +257,10 @@ pub struct ApiConfig {
     /// with 429.
     pub max_streams: usize,
     pub max_tenant_streams: usize,
+    /// Discovery names the workflows of the OpenWOP conformance suite, which `deedbox up --openwop-fixtures` deploys.
+    pub openwop_fixtures: bool,
+    /// The routes of that suite which hold requests and start sends to any address. For test machines alone.
+    pub openwop_seams: bool,
 }
 
 impl Default for ApiConfig {
@@ -282,6 +286,8 @@ impl Default for ApiConfig {
             heartbeat_ms: 15_000,
             max_streams: 256,
             max_tenant_streams: 64,
+            openwop_fixtures: false,
+            openwop_seams: false,
         }
     }
 }

@@ -36,7 +36,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make this machine ready: the wasm target and the programs of PostgreSQL and NATS. Safe to repeat.
+    /// Make this machine ready: the wasm target, the programs of PostgreSQL and NATS, the OpenWOP client. Safe to repeat.
     Setup,
     /// Build the guest components.
     Guests,
@@ -83,7 +83,8 @@ fn dispatch(command: Command) -> Result<()> {
     match command {
         Command::Setup => {
             setup::all(&settings)?;
-            setup::nats_only(&settings).map(drop)
+            setup::nats_only(&settings)?;
+            setup::openwop_only(&settings, &workspace).map(drop)
         }
         Command::Guests => {
             let compiler = setup::wasm_only(&settings)?;

@@ -16,6 +16,9 @@ pub const COMPONENTS: &str = "DEEDBOX_COMPONENTS";
 /// The variable that tells tests where the program of the NATS server is.
 const NATS_SERVER: &str = "DEEDBOX_NATS_SERVER";
 
+/// The variable that tells tests which Python has the OpenWOP client.
+const OPENWOP_PYTHON: &str = "DEEDBOX_OPENWOP_PYTHON";
+
 /// Tests at once. They wait for processes, time and the disk more than they compute, so there are more than the two cores of
 /// a small machine.
 const TEST_THREADS: &str = "4";
@@ -41,7 +44,9 @@ pub fn run(settings: &Settings, workspace: &Workspace, options: &Options) -> Res
 
 fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, stages: &mut Stages) -> Result<()> {
     let cargo = |arguments: &[&str]| shell::run(settings.cargo().args(arguments).current_dir(&workspace.root));
-    let (tools, nats) = stages.run("setup", || Ok((setup::all(settings)?, setup::nats_only(settings)?)))?;
+    let (tools, nats, python) = stages.run("setup", || {
+        Ok((setup::all(settings)?, setup::nats_only(settings)?, setup::openwop_only(settings, workspace)?))
+    })?;
     stages.run("format", || cargo(&["fmt", "--all", "--check"]))?;
     stages.run("lint", || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     stages.run("queries", || sqlx::check(settings, workspace, &tools.postgres, &sqlx::Scope::Workspace))?;
@@ -52,7 +57,7 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
     stages.run("test", || {
         let mut tests = settings.cargo();
         tests.args(["test", "--workspace", "--", "--test-threads", TEST_THREADS]).args(&options.filters);
-        tests.env(COMPONENTS, &components).env(NATS_SERVER, &nats);
+        tests.env(COMPONENTS, &components).env(NATS_SERVER, &nats).env(OPENWOP_PYTHON, &python);
         if options.long {
             tests.env("DEEDBOX_LONG", "1");
         }

@@ -109,7 +109,11 @@ pub enum What {
 impl Change {
     pub fn new<S>(caller: &Caller<S>, run: &str, what: What) -> Result<Self> {
         let run_id = name::uuid(run).ok_or_else(runs::unknown)?;
-        Ok(Self { tenant: caller.tenant.clone(), run_id, what })
+        Ok(Self::of(&caller.tenant, run_id, what))
+    }
+
+    pub fn of(tenant: &str, run_id: Uuid, what: What) -> Self {
+        Self { tenant: tenant.to_owned(), run_id, what }
     }
 
     /// Makes the change; gives the run as it is then, and whether its worker still has to stop the attempt.
@@ -254,7 +258,7 @@ impl Work for Paused {
     }
 }
 
-fn check_reason(reason: Option<String>) -> Result<Option<String>> {
+pub fn check_reason(reason: Option<String>) -> Result<Option<String>> {
     match reason {
         Some(reason) if reason.len() > MAX_REASON_BYTES => {
             Err(Problem::validation(format!("reason: must be at most {MAX_REASON_BYTES} bytes")))

@@ -37,6 +37,10 @@ enum Code {
     LimitReached,
     TooLarge,
     MediaType,
+    ScopeActive,
+    VersionUnsupported,
+    StreamMode,
+    NotProvided,
     Internal,
     Unavailable,
     TooSlow,
@@ -67,6 +71,10 @@ impl Code {
             Self::LimitReached => (StatusCode::FORBIDDEN, "deedbox.limit_reached"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large"),
             Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
+            Self::ScopeActive => (StatusCode::CONFLICT, "run_already_active"),
+            Self::VersionUnsupported => (StatusCode::NOT_ACCEPTABLE, "protocol_version_unsupported"),
+            Self::StreamMode => (StatusCode::BAD_REQUEST, "unsupported_stream_mode"),
+            Self::NotProvided => (StatusCode::UNPROCESSABLE_ENTITY, "capability_not_provided"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
             Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "runner_unavailable"),
             Self::TooSlow => (StatusCode::SERVICE_UNAVAILABLE, "deedbox.request_too_slow"),
@@ -227,6 +235,38 @@ impl Problem {
         Self::new(Code::MediaType, format!("the body must come with `Content-Type: {expected}`"))
     }
 
+    /// A run of the scope has not ended; `run_id` is its whole id.
+    pub fn scope_active(run_id: String) -> Self {
+        let message = format!("run {run_id} is of this scopeId and has not ended");
+        Self { details: Some(json!({ "runId": run_id })), ..Self::new(Code::ScopeActive, message) }
+    }
+
+    pub fn version_unsupported(spoken: &[&str]) -> Self {
+        let message = format!("OpenWOP-Version: this host speaks {}", spoken.join(", "));
+        let details = Some(json!({ "protocolVersions": spoken }));
+        Self { details, ..Self::new(Code::VersionUnsupported, message) }
+    }
+
+    pub fn stream_mode(supported: &[&str]) -> Self {
+        let message = format!("streamMode: this host has {}, alone or joined by commas", supported.join(", "));
+        Self { details: Some(json!({ "supported": supported })), ..Self::new(Code::StreamMode, message) }
+    }
+
+    /// `what` names a part of the specification.
+    pub fn not_provided(what: &str) -> Self {
+        Self::new(Code::NotProvided, format!("{what}: this host does not offer it; leave it out"))
+    }
+
+    /// A value that is refused for what it says, with the name of its member.
+    pub fn field(name: &str, rule: &str) -> Self {
+        Self { details: Some(json!({ "field": name })), ..Self::validation(format!("{name}: {rule}")) }
+    }
+
+    pub fn too_many_runs(most: usize) -> Self {
+        let details = Some(json!({ "maxRunIds": most }));
+        Self { details, ..Self::validation(format!("runIds: must be 1 to {most} ids")) }
+    }
+
     pub fn internal(cause: impl Into<String>) -> Self {
         Self {
             cause: Some(cause.into()),
@@ -265,6 +305,11 @@ impl Problem {
         status.is_client_error() && !never.contains(&status) && !of_keys
     }
 
+    /// What its caller reads of it, where it is one of several answers.
+    pub fn envelope(&self) -> Value {
+        json!(Envelope { error: self.code.of().1, message: &self.message, details: self.details.clone() })
+    }
+
     /// The answer that is stored for a final problem.
     pub fn answer(&self) -> Answer {
         let (status, error) = self.code.of();
@@ -297,7 +342,7 @@ impl Problem {
         let extra = match self.code {
             Code::Unauthenticated => Some((header::WWW_AUTHENTICATE, "Bearer")),
             Code::Unavailable | Code::InFlight => Some((header::RETRY_AFTER, "1")),
-            Code::RateLimited | Code::TooSlow => Some((header::RETRY_AFTER, "5")),
+            Code::RateLimited | Code::TooSlow | Code::ScopeActive => Some((header::RETRY_AFTER, "5")),
             _ => None,
         };
         if let Some((name, value)) = extra {

@@ -20,7 +20,7 @@ use crate::store::event::{self, Place, Position};
 use feed::{Feed, Only};
 use stream::Stream;
 
-pub use seats::Seats;
+pub use seats::{Seat, Seats};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 

@@ -368,6 +368,7 @@ impl Asked<'_> {
         if let Some(record) = find(&mut tx, self.tenant, self.mark.record, self.hours()).await? {
             return Ok(Tried::Answered(self.replay(record)?));
         }
+        self.api.holds.hold(self.tenant, &self.mark.key).await;
         let answer = match work {
             Ok(work) => work.run(&mut tx).await?,
             Err(problem) => problem.answer(),

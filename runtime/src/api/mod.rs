@@ -23,6 +23,7 @@ mod keyed;
 mod limits;
 mod modules;
 mod name;
+pub mod openwop;
 mod page;
 mod patience;
 mod providers;
@@ -37,7 +38,6 @@ mod tenants;
 mod time;
 mod tls;
 mod unread;
-mod witness;
 
 use std::sync::Arc;
 
@@ -63,26 +63,31 @@ pub struct Api {
     config: Arc<Config>,
     /// The open streams of events.
     seats: Arc<events::Seats>,
+    /// Requests that the conformance suite wants to be held.
+    holds: Arc<openwop::Holds>,
     /// Cancelled when the node shuts down: every wait ends then.
     stop: CancellationToken,
 }
 
 impl Api {
     pub fn new(store: Store, registry: Arc<Registry>, gateway: Arc<Gateway>, config: Arc<Config>) -> Self {
-        Self { store, registry, gateway, config, seats: Arc::default(), stop: CancellationToken::new() }
+        let (seats, holds) = (Arc::default(), Arc::default());
+        Self { store, registry, gateway, config, seats, holds, stop: CancellationToken::new() }
     }
 }
 
 /// All routes. Without `serve`, long polls are answered by polling alone.
 pub fn router(api: Api) -> Router {
+    let seams = api.config.api.openwop_seams;
     Router::new()
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
-        .route("/runs/{run}/effects", get(witness::show))
+        .merge(openwop::routes(seams))
         .nest("/v1", native())
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn_with_state(api.clone(), frame::frame))
+        .layer(axum::middleware::from_fn(openwop::mark))
         .with_state(api)
 }
 

@@ -159,7 +159,7 @@ pub fn unknown() -> Problem {
 }
 
 /// The run once it has ended, or as it is when the time is over or the node shuts down.
-async fn await_end(api: &Api, tenant: &str, run_id: Uuid, wait: Duration) -> Result<Option<run::Run>> {
+pub async fn await_end(api: &Api, tenant: &str, run_id: Uuid, wait: Duration) -> Result<Option<run::Run>> {
     let deadline = Instant::now() + wait;
     let wakes = api.gateway.wakes();
     let watch = wakes.ended.watch(run_id);

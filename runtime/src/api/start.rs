@@ -72,8 +72,8 @@ pub enum Reused {
 }
 
 impl Start {
-    /// A start that a hook makes of a delivery.
-    pub fn of_hook(
+    /// A start that is made of something else: of a hook's delivery, of another protocol's request.
+    pub fn made(
         input: Box<RawValue>,
         run_name: Option<String>,
         reuse: Option<Reused>,

@@ -15,6 +15,7 @@ use super::seed::{self, DataDir, Tokens};
 use super::settings::{self, ADMIN_TOKEN, CACHE, Certificate, LISTEN, MASTER_KEY, POSTGRES};
 use super::table::pairs;
 use crate::api;
+use crate::api::openwop::fixtures;
 use crate::config::Config;
 use crate::gateway::vault::MasterKey;
 use crate::node::{Node, NodeSettings};
@@ -36,6 +37,9 @@ pub(super) struct Up {
     config: Option<PathBuf>,
     #[command(flatten)]
     certificate: Certificate,
+    /// Deploy the workflows of the OpenWOP conformance suite for the tenant `default`.
+    #[arg(long)]
+    openwop_fixtures: bool,
 }
 
 impl Up {
@@ -44,6 +48,7 @@ impl Up {
         let mut config = Config::load(self.config.as_deref())?;
         self.certificate.put_into(&mut config);
         let scheme = api::scheme(&config.api)?;
+        config.api.openwop_fixtures |= self.openwop_fixtures;
         let data = DataDir::open(settings::data_dir(self.data_dir.clone())?)?;
         let listener = settings::listen(&self.listen).await?;
         let master_key = MasterKey::read_or_create(&data.path().join(MASTER_KEY))?;
@@ -56,7 +61,7 @@ impl Up {
         };
         let cache_dir = data.path().join(CACHE);
         let node = NodeSettings { database_url, master_key, cache_dir, config, name: settings::node_name() };
-        let start = Start { output, data: data.path(), scheme, listener, stop };
+        let start = Start { output, data: data.path(), scheme, listener, stop, fixtures: self.openwop_fixtures };
         let ended = tokio::select! {
             result = start.run(node) => result,
             () = ended(server.as_ref()) => Err(lost(data.path())),
@@ -75,12 +80,16 @@ struct Start<'a> {
     scheme: &'static str,
     listener: TcpListener,
     stop: CancellationToken,
+    fixtures: bool,
 }
 
 impl Start<'_> {
     async fn run(self, settings: NodeSettings) -> anyhow::Result<()> {
         let tokens = seed::prepare(&settings.database_url, self.data).await?;
         let node = Node::open(settings)?;
+        if self.fixtures {
+            fixtures::install(node.registry(), node.store(), seed::TENANT).await?;
+        }
         self.announce(self.listener.local_addr()?, &tokens)?;
         let result = run_parts(&node, self.listener, self.stop).await;
         node.close().await;

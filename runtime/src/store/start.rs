@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::callback::{self, NewCallback};
 use super::signal::{self, Delivered, Delivery};
-use super::{Result, Tx, big};
+use super::{Result, Tx, big, bounded};
 
 /// A run to start. `input` and `retry` are JSON texts.
 #[derive(Clone, Debug)]
@@ -107,6 +107,25 @@ impl NewRun {
     pub fn is_single(&self) -> bool {
         self.name.is_none() && self.signal.is_none() && self.labels.is_empty() && self.callback.is_none()
     }
+}
+
+/// The run of this name that has not ended, whatever its activity. Those who ask for one name follow each other: each waits
+/// for the end of the other's transaction.
+pub async fn alive(tx: &mut Tx, tenant: &str, run_name: &str) -> Result<Option<Uuid>> {
+    let turn = sqlx::query_scalar!(
+        "select pg_advisory_xact_lock(hashtextextended('deedbox run name ' || $1::text || '/' || $2::text, 0))::text
+           as turn",
+        tenant,
+        run_name
+    );
+    bounded(turn.fetch_one(tx.connection())).await?;
+    let run_id = sqlx::query_scalar!(
+        "select run_id from runs where tenant = $1 and run_name = $2 and ended_at is null
+         order by created_at desc limit 1",
+        tenant,
+        run_name
+    );
+    bounded(run_id.fetch_optional(tx.connection())).await
 }
 
 /// Starts a run and wakes a worker.

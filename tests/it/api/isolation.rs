@@ -66,6 +66,14 @@ fn doors() -> Vec<(&'static str, Vec<Door>)> {
                 post("/v1/runs/{}/pause"),
                 post("/v1/runs/{}/resume"),
                 post("/v1/runs/{}/retry"),
+                get("/runs/other~2F{}"),
+                get("/runs/other~2F{}/events"),
+                get("/runs/other~2F{}/events/poll"),
+                post("/runs/other~2F{}/cancel"),
+                post("/runs/other~2F{}:pause"),
+                post("/runs/other~2F{}:resume"),
+                door(Method::GET, "/runs/acme~2F{}", 403),
+                door(Method::POST, "/runs/acme~2F{}:pause", 403),
                 get("/runs/other~2F{}/effects"),
                 door(Method::GET, "/runs/acme~2F{}/effects", 403),
                 door(Method::GET, "/v1/effects?run={}", 200),
@@ -144,7 +152,7 @@ async fn a_foreign_id_is_answered_like_an_unknown_one_at_every_endpoint() {
             walked += 1;
         }
     }
-    assert_eq!(walked, 28);
+    assert_eq!(walked, 36);
     for list in ["/v1/modules", "/v1/activities", "/v1/runs", "/v1/effects", "/v1/secrets"] {
         assert!(whole_list(&other.get(list).await).is_empty(), "{list}");
         assert_eq!(whole_list(&api.acme.get(list).await).len(), 1, "{list}: nothing of the owner's is gone");

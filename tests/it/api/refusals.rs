@@ -24,6 +24,13 @@ fn routes() -> Vec<(String, &'static [&'static str])> {
     vec![
         ("/healthz".into(), &["GET"]),
         ("/readyz".into(), &["GET"]),
+        ("/.well-known/openwop".into(), &["GET"]),
+        ("/runs".into(), &["GET", "POST"]),
+        ("/runs:bulk-cancel".into(), &["POST"]),
+        (format!("/runs/acme~2F{run}"), &["GET", "POST"]),
+        (format!("/runs/acme~2F{run}/cancel"), &["POST"]),
+        (format!("/runs/acme~2F{run}/events"), &["GET"]),
+        (format!("/runs/acme~2F{run}/events/poll"), &["GET"]),
         (format!("/runs/acme~2F{run}/effects"), &["GET"]),
         ("/v1/modules".into(), &["GET", "POST"]),
         (format!("/v1/modules/{hash}"), &["GET", "DELETE"]),
@@ -80,7 +87,7 @@ async fn a_method_that_a_route_has_not_is_refused_with_those_it_has() {
             assert!(methods.iter().all(|m| answer.header("allow").contains(m)), "{path}: {answer:?}");
         }
     }
-    for path in ["/", "/v1", "/v1/", "/v2/runs", "/v1/runs/", "/v1/run", "/runs", "/v1/../etc/passwd", "/v1/runs//log"]
+    for path in ["/", "/v1", "/v1/", "/v2/runs", "/v1/runs/", "/v1/run", "/runs/", "/v1/../etc/passwd", "/v1/runs//log"]
     {
         api.acme.get(path).await.refused(404, "not_found");
     }

@@ -193,7 +193,10 @@ async fn a_runs_id_is_taken_in_both_projections_and_belongs_to_its_tenant() {
     {
         api.acme.get(&format!("/runs/{malformed}/effects")).await.refused(400, "validation_error");
     }
-    for unknown in [run.clone(), format!("acme~2F{}", no_run()), format!("acme~2F{}", run.to_uppercase()), "x".into()] {
+    for bare in [&run, "x"] {
+        api.acme.get(&format!("/runs/{bare}/effects")).await.refused(400, "validation_error");
+    }
+    for unknown in [format!("acme~2F{}", no_run()), format!("acme~2F{}", run.to_uppercase()), "acme~2Fx".into()] {
         api.acme.get(&format!("/runs/{unknown}/effects")).await.refused(404, "not_found");
     }
     let other = api.tenant("other").await;

@@ -22,6 +22,7 @@ pub mod world;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::Command;
 
 use uuid::Uuid;
 
@@ -50,6 +51,17 @@ pub async fn committed<T>(
 pub fn component(name: &str) -> Vec<u8> {
     let path = components_dir().join(name);
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}; run `cargo xtask guests` first", path.display()))
+}
+
+/// A Python that has the client of the OpenWOP specification.
+pub fn openwop_python() -> PathBuf {
+    let given = given("DEEDBOX_OPENWOP_PYTHON").map(PathBuf::from);
+    let has_client = |python: &PathBuf| {
+        let imported = Command::new(python).args(["-c", "import openwop_client"]).output();
+        imported.is_ok_and(|ended| ended.status.success())
+    };
+    let found = given.into_iter().chain([PathBuf::from("python3")]).find(has_client);
+    found.expect("the OpenWOP client is missing: `cargo xtask test` installs it or says what it needs")
 }
 
 /// Whether the long suite was asked for, as `cargo xtask test --long` does.

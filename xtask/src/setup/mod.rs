@@ -6,6 +6,7 @@
 mod apt;
 mod debian;
 mod nats;
+mod openwop;
 mod postgres;
 mod wasm;
 mod wasm_std;
@@ -18,6 +19,7 @@ pub use self::postgres::Postgres;
 pub use self::wasm::Compiler;
 use crate::report;
 use crate::settings::Settings;
+use crate::workspace::Workspace;
 
 pub struct Tools {
     pub compiler: Compiler,
@@ -31,6 +33,11 @@ pub fn all(settings: &Settings) -> Result<Tools> {
 /// The program of the NATS server, which only tests need.
 pub fn nats_only(settings: &Settings) -> Result<PathBuf> {
     report::step(nats::STEP, || nats::ensure(settings))
+}
+
+/// A Python that has the client of the OpenWOP specification, which only tests need.
+pub fn openwop_only(settings: &Settings, workspace: &Workspace) -> Result<PathBuf> {
+    report::step(openwop::STEP, || openwop::ensure(settings, &workspace.root.join(openwop::REQUIREMENTS)))
 }
 
 pub fn wasm_only(settings: &Settings) -> Result<Compiler> {

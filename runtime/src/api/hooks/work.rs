@@ -63,7 +63,7 @@ async fn planned(api: &Api, known: &Known, arrived: &Arrived<'_>, start: &Start)
     let labels = start.labels.iter().map(label).collect::<Result<BTreeMap<_, _>>>()?;
     let version = activity::find_latest(&api.store, &known.tenant, &start.activity).await?;
     let version = version.ok_or_else(|| unmapped("start.activity", "there is no such activity: deploy it"))?;
-    let asked = start::Start::of_hook(input, run_name, start.reuse, labels);
+    let asked = start::Start::made(input, run_name, start.reuse, labels);
     // The rules of a start are for what its caller wrote; here that is the hook.
     start::planned(api, version, asked).map_err(|problem| match problem.refusal() {
         Some(words) => Problem::hook_unmapped(format!("start.{words}")),

@@ -1,0 +1,230 @@
+//! A run's log, followed: as server-sent events that end with the run, or by long polls. An event's number is where to
+//! go on.
+
+mod mode;
+mod stream;
+
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::log::Event;
+use super::run::status;
+use super::{ids, runs};
+use crate::api::Api;
+use crate::api::auth::{Caller, scope};
+use crate::api::error::{Problem, Result};
+use crate::api::extract::{Json, Path, Query};
+use crate::config::ms;
+use crate::store::event::{self, Numbered, Position};
+use crate::store::run::Run;
+use mode::Modes;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Events that are read at once.
+const PAGE: i64 = 100;
+
+/// How long a poll waits, in seconds.
+const DEFAULT_WAIT: u64 = 30;
+const MAX_WAIT: u64 = 60;
+
+/// How soon those who wait look again. An event can be told a moment after what it tells of.
+const AGAIN: Duration = Duration::from_millis(200);
+
+const MAX_BUFFER_MS: u64 = 5_000;
+
+/// Parameters that are not known here are passed over: clients send `resumable`, which every stream of ours is.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Followed {
+    stream_mode: Option<String>,
+    buffer_ms: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Polled {
+    /// The number of the last event that the caller has; -1 is what an empty log answers.
+    after_sequence: Option<i64>,
+    timeout: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Poll {
+    run_id: String,
+    events: Vec<Event>,
+    /// Of the newest event in the log; -1 when there is none.
+    last_sequence: i64,
+    status: &'static str,
+    is_terminal: bool,
+}
+
+/// The events of a run as they happen, until it has ended and all was told.
+pub async fn stream(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Path(segment): Path<String>,
+    Query(query): Query<Followed>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let modes = Modes::read(query.stream_mode.as_deref())?;
+    let buffer = query.buffer_ms.unwrap_or(0);
+    if buffer > MAX_BUFFER_MS {
+        return Err(Problem::validation(format!("bufferMs: must be 0 to {MAX_BUFFER_MS}")));
+    }
+    let at = Position::behind(last_seen(&headers)?.map_or(0, |sequence| sequence + 1));
+    let run_id = ids::run(&segment, &caller.tenant)?;
+    runs::find(&api, &caller.tenant, run_id).await?;
+    let seat = api.seats.take(&caller.tenant, &api.config.api)?;
+    let credential = headers.get(header::AUTHORIZATION).cloned().map(|mut value| {
+        value.set_sensitive(true);
+        (header::AUTHORIZATION, value)
+    });
+    let log = Log { api, tenant: caller.tenant, run_id };
+    let credential = HeaderMap::from_iter(credential);
+    Ok(stream::Stream::new(log, credential, at, modes, ms(buffer), seat).into_response())
+}
+
+/// The events behind a number, once there are any, the run has ended, or the time is over.
+pub async fn poll(
+    State(api): State<Api>,
+    caller: Caller<scope::Read>,
+    Path(segment): Path<String>,
+    Query(query): Query<Polled>,
+) -> Result<Json<Poll>> {
+    let after = query.after_sequence.unwrap_or(-1);
+    let seconds = query.timeout.unwrap_or(DEFAULT_WAIT);
+    if after < -1 {
+        return Err(Problem::validation("afterSequence: must be the number of an event"));
+    }
+    if !(1..=MAX_WAIT).contains(&seconds) {
+        return Err(Problem::validation(format!("timeout: must be 1 to {MAX_WAIT} seconds")));
+    }
+    let wait = Duration::from_secs(seconds).min(ms(api.config.api.max_wait_ms));
+    let run_id = ids::run(&segment, &caller.tenant)?;
+    let log = Log { api, tenant: caller.tenant, run_id };
+    Ok(Json(log.poll(after, Instant::now() + wait).await?))
+}
+
+/// The number of the last event that the client has seen.
+fn last_seen(headers: &HeaderMap) -> Result<Option<i64>> {
+    let wrong = || Problem::validation("Last-Event-ID: must be the number of an event");
+    let mut all = headers.get_all(LAST_EVENT_ID).iter();
+    match (all.next(), all.next()) {
+        (None, _) => Ok(None),
+        (Some(one), None) => {
+            let text = one.to_str().map_err(|_| wrong())?;
+            let number: u32 = text.parse().map_err(|_| wrong())?;
+            Ok(Some(number.into()))
+        }
+        (Some(_), Some(_)) => Err(wrong()),
+    }
+}
+
+/// The log of one run.
+struct Log {
+    api: Api,
+    tenant: String,
+    run_id: Uuid,
+}
+
+impl Log {
+    async fn poll(&self, after: i64, deadline: Instant) -> Result<Poll> {
+        loop {
+            let bells = self.api.gateway.wakes().ended.watch(self.run_id);
+            let mut bell = pin!(bells.bell.notified());
+            // From here on no ring is missed, so that the look below cannot come too early.
+            bell.as_mut().enable();
+            let (rows, over) = self.behind(Position::behind(after + 1)).await?;
+            let run = runs::find(&self.api, &self.tenant, self.run_id).await?;
+            // The end is told with the event that tells of it, so that nobody stops before that.
+            let news = !rows.is_empty() && run.ended_at.is_none();
+            if over || news || Instant::now() >= deadline || self.api.stop.is_cancelled() {
+                return self.answer(after, run, rows, over).await;
+            }
+            tokio::select! {
+                () = bell => {}
+                () = tokio::time::sleep_until(deadline.min(Instant::now() + AGAIN)) => {}
+                () = self.api.stop.cancelled() => {}
+            }
+        }
+    }
+
+    async fn answer(&self, after: i64, run: Run, rows: Vec<Numbered>, over: bool) -> Result<Poll> {
+        let last = match rows.last() {
+            Some(last) => last.sequence - 1,
+            None => self.last(after).await?,
+        };
+        let status = status(&run);
+        let events = rows.into_iter().map(|row| Event::new(&self.tenant, &run, row)).collect();
+        let run_id = ids::bound(&self.tenant, self.run_id);
+        Ok(Poll { run_id, events, last_sequence: last, status, is_terminal: over })
+    }
+
+    /// All events behind a position, and whether there will be no more.
+    async fn behind(&self, at: Position) -> Result<(Vec<Numbered>, bool)> {
+        let (mut rows, mut at) = (Vec::new(), at);
+        loop {
+            let page = self.page(at).await?;
+            let (whole, end) = (page.len() < PAGE as usize, page.last().map(position));
+            at = end.unwrap_or(at);
+            rows.extend(page);
+            if whole {
+                return Ok((rows, self.is_over(at).await?));
+            }
+        }
+    }
+
+    async fn page(&self, at: Position) -> Result<Vec<Numbered>> {
+        Ok(event::list_of_run(&self.api.store, &self.tenant, self.run_id, at, PAGE).await?)
+    }
+
+    async fn is_over(&self, at: Position) -> Result<bool> {
+        event::is_over(&self.api.store, &self.tenant, self.run_id, at).await?.ok_or_else(ids::unknown)
+    }
+
+    /// The newest event's number, where none is behind `after`: a caller can ask beyond the end.
+    async fn last(&self, after: i64) -> Result<i64> {
+        if after < 0 || !self.page(Position::behind(after)).await?.is_empty() {
+            return Ok(after);
+        }
+        let (rows, _) = self.behind(Position::behind(0)).await?;
+        Ok(rows.last().map_or(-1, |last| last.sequence - 1))
+    }
+}
+
+/// Where to go on behind an event.
+fn position(row: &Numbered) -> Position {
+    Position { sequence: row.sequence, place: Some(row.event.place) }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_stream_goes_on_behind_a_number_and_nothing_else() {
+        let seen = |values: &[&'static str]| {
+            let pairs = values.iter().map(|value| (LAST_EVENT_ID, HeaderValue::from_static(value)));
+            let mut headers = HeaderMap::new();
+            pairs.for_each(|(name, value)| {
+                headers.append(name, value);
+            });
+            last_seen(&headers).ok()
+        };
+        assert_eq!((seen(&[]), seen(&["0"]), seen(&["41"])), (Some(None), Some(Some(0)), Some(Some(41))));
+        for wrong in [&["-1"][..], &["x"], &[""], &["1", "2"], &["99999999999"]] {
+            assert_eq!(seen(wrong), None, "{wrong:?}");
+        }
+    }
+}
