@@ -89,18 +89,25 @@ pub struct Read {
 
 impl Read {
     pub async fn read<B: Kind>(headers: &HeaderMap, body: Body, config: &Config) -> Result<Self> {
-        let bytes = extract::read(body, B::limit(config), &config.api).await?;
-        Ok(Self { bytes, media_type: extract::media_type(headers) })
+        let empty = Self { bytes: Bytes::new(), media_type: extract::media_type(headers) };
+        // Where a known key is answered whatever the body is, or where there may be none, it is judged later.
+        if !B::LENIENT && !B::OPTIONAL && !empty.is_of_kind::<B>() {
+            return Err(Problem::media_type(B::MEDIA_TYPE));
+        }
+        Ok(Self { bytes: extract::read(body, B::limit(config), &config.api).await?, ..empty })
+    }
+
+    fn is_of_kind<B: Kind>(&self) -> bool {
+        let kind = self.media_type.as_deref();
+        match B::MEDIA_TYPE {
+            "application/json" => kind.is_some_and(extract::is_json),
+            other => kind == Some(other),
+        }
     }
 
     /// The bytes, if the sender says that they are what the route takes.
     pub fn checked<B: Kind>(&self) -> Result<&Bytes> {
-        let kind = self.media_type.as_deref();
-        let right = match B::MEDIA_TYPE {
-            "application/json" => kind.is_some_and(extract::is_json),
-            other => kind == Some(other),
-        };
-        match right || (B::OPTIONAL && self.bytes.is_empty()) {
+        match self.is_of_kind::<B>() || (B::OPTIONAL && self.bytes.is_empty()) {
             true => Ok(&self.bytes),
             false => Err(Problem::media_type(B::MEDIA_TYPE)),
         }

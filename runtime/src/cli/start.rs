@@ -22,6 +22,9 @@ pub(super) struct Start {
     /// The input as JSON, or the file that holds it as @FILE; @- is standard input.
     #[arg(long, value_name = "JSON|@FILE", default_value = "null")]
     input: String,
+    /// Start one run under this key, however often it is asked for: 22 to 128 characters of A-Z a-z 0-9 . _ ~ -
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
     /// Wait until the run has ended; exit code 1 if it did not complete.
     #[arg(long)]
     wait: bool,
@@ -137,7 +140,8 @@ impl Start {
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
         let new = self.new_run().await?;
         let client = Client::tenant(&self.remote)?;
-        let run = client.post(&["v1", "activities", &self.name, "runs"], &new).await?;
+        let path = ["v1", "activities", &self.name, "runs"];
+        let run = client.post_under(&path, &[], self.idempotency_key.as_deref(), &new).await?;
         let run_id = text(&run, "/run_id");
         let was_there = run["started_fresh"] == Value::Bool(false);
         if !self.wait {

@@ -25,7 +25,7 @@ async fn each_deployment_is_a_version_with_all_defaults_filled_in() {
     assert_eq!(second["policy"]["retry"]["max_attempts"], 3);
     assert_eq!(whole_list(&api.acme.get("/v1/activities").await), std::slice::from_ref(&second));
     let shown = api.acme.get("/v1/activities/noop").await.expect(200);
-    assert_members(&shown, &["activity", "paused", "versions"]);
+    assert_members(&shown, &["activity", "paused", "versions", "after"]);
     let mut versions = shown["versions"].as_array().unwrap().clone();
     versions.sort_by_key(|version| version["version"].as_i64());
     assert_eq!(versions, [first, second.clone()]);

@@ -21,7 +21,7 @@ mod scopes;
 mod signals;
 mod slow;
 mod states;
-mod tenant_limits;
+pub mod tenant_limits;
 mod tenants;
 pub mod tls;
 mod wire;

@@ -67,7 +67,9 @@ async fn alike(client: &Client, route: &Route, ids: &[&Ids]) -> Answer {
     let mut first: Option<(Answer, _)> = None;
     for ids in ids {
         let answer = open(client, route, ids).await;
-        let own: Vec<&str> = ids.iter().map(|(_, id)| id.as_str()).collect();
+        // Other ids may stand in what is nobody's.
+        let named = |kind: &str| format!("{route:?}").contains(&format!("{{{kind}}}"));
+        let own: Vec<&str> = ids.iter().filter(|(kind, _)| named(kind)).map(|(_, id)| id.as_str()).collect();
         let words = told(&answer, &own);
         match &first {
             None => first = Some((answer, words)),

@@ -11,6 +11,14 @@ use crate::harness::{World, component, work};
 const KEY: &str = "0123456789abcdefghijklmnop";
 const CHARGE: &str = "charge_once.wasm";
 
+/// What a tenant has that nobody limits.
+pub fn none() -> Value {
+    json!({
+        "max_running": null, "max_queued": null, "max_modules": null, "max_module_bytes": null,
+        "max_memory_bytes": null, "max_attempt_ms": null, "max_sends_per_s": null, "egress": null, "paused": false,
+    })
+}
+
 /// Sets the limits of `acme`, and the others to none.
 async fn limit(api: &Api, limits: Value) {
     api.admin().await.put("/v1/tenants/acme/limits", &limits).await.expect(200);

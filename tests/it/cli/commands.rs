@@ -44,8 +44,17 @@ async fn a_charge_is_deployed_started_and_looked_at() {
     look_at_runs(&up, ended["run_id"].as_str().unwrap()).await;
     look_at_effects(&up, ended["run_id"].as_str().unwrap()).await;
     fail_in_every_way(&up, &component).await;
+    start_once(&up, &order(&origin)).await;
     let ended = up.stop("TERM").await;
     assert!(!ended.err.contains(CREDENTIAL));
+}
+
+async fn start_once(up: &Up, input: &str) {
+    let start = ["start", "charge-once", "--input", input, "--idempotency-key", "cli-0123456789-0123456789"];
+    let (first, again) = (up.ask(&start).await, up.ask(&start).await);
+    assert_eq!((&first["started_fresh"], &first), (&json!(true), &again));
+    let words = up.run(&["start", "charge-once", "--input", input, "--idempotency-key", "short"]).await.failed(1);
+    assert!(words.contains("22 to 128"), "{words}");
 }
 
 async fn manage_secrets(up: &Up) {
@@ -111,7 +120,7 @@ async fn fail_in_every_way(up: &Up, component: &str) {
     assert!(up.run(&["start", "charge-once", "--input", "{"]).await.failed(2).contains("--input is not JSON"));
     assert!(up.run(&["deploy", "/no/such/file.wasm"]).await.failed(2).contains("/no/such/file.wasm"));
     assert!(up.run(&["deploy", component, "--unheard-of"]).await.failed(2).contains("--unheard-of"));
-    assert!(up.run(&["runs", "--url", "https://127.0.0.1:1"]).await.failed(2).contains("http only"));
+    assert!(up.run(&["runs", "--url", "ftp://127.0.0.1:1"]).await.failed(2).contains("http"));
     let place = place();
     let no_token = deedbox(&["runs", "--url", &up.address, "--data-dir", place.path().to_str().unwrap()]);
     assert!(finish(no_token).await.failed(2).contains("no token"));

@@ -177,7 +177,11 @@ async fn the_runs_of_an_activity_or_a_tenant_are_held_back() {
         command.env("DEEDBOX_URL", &up.address).env("DEEDBOX_TOKEN", &up.admin_token);
         finish(command)
     };
-    let bounds = |most: Value, paused: bool| json!({ "max_running": most, "paused": paused });
+    let bounds = |most: Value, paused: bool| {
+        let mut limits = crate::api::tenant_limits::none();
+        (limits["max_running"], limits["paused"]) = (most, json!(paused));
+        limits
+    };
     let limits = ["limits", "default"];
     assert_eq!(admin(&[&limits[..], &["--max-running", "5"]].concat()).await.json(), bounds(json!(5), false));
     admin(&["pause", "default"]).await.well();

@@ -78,7 +78,7 @@ async fn the_runs_of_a_paused_tenant_stay_queued_and_only_an_administrator_pause
         }
     }
     assert_eq!(tell(&admin, "/v1/tenants/acme/pause").await.expect(204), Value::Null);
-    assert_eq!(admin.get("/v1/tenants/acme/limits").await.expect(200), json!({ "max_running": null, "paused": true }));
+    assert_eq!(admin.get("/v1/tenants/acme/limits").await.expect(200), bounds(Value::Null, true));
     let run = api.start("noop", json!(1)).await;
     let started = other.post("/v1/activities/noop/runs", &json!({})).await.expect(201);
     api.world.work().await;
@@ -94,13 +94,21 @@ async fn the_runs_of_a_paused_tenant_stay_queued_and_only_an_administrator_pause
     assert_eq!(api.ended(&run).await["state"], "completed");
 }
 
+/// The limits of a tenant that has at most one.
+fn bounds(max_running: Value, paused: bool) -> Value {
+    let mut limits = crate::api::tenant_limits::none();
+    limits["max_running"] = max_running;
+    limits["paused"] = json!(paused);
+    limits
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenants_limits_are_set_whole_shown_and_kept_to() {
     let api = Api::idle().await;
     api.deploy("noop", json!({})).await;
     let admin = api.admin().await;
     let path = "/v1/tenants/acme/limits";
-    let limits = |most: Value| json!({ "max_running": most, "paused": false });
+    let limits = |most: Value| bounds(most, false);
     assert_eq!(admin.get(path).await.expect(200), limits(Value::Null));
     for most in [json!(2_147_483_647), json!(1), json!(0)] {
         assert_eq!(admin.put(path, &json!({ "max_running": most })).await.expect(200), limits(most.clone()));

@@ -14,6 +14,11 @@ async fn a_tenants_stream_begins_now_and_tells_what_was_asked_for() {
     api.deploy("noop", json!({})).await;
     api.deploy("run-info", json!({})).await;
     let before = api.start("noop", json!(1)).await;
+    // Now is behind all that is settled, on the whole database server.
+    until("what was before is settled", async || {
+        page(&api.acme, "/v1/events?from=oldest").await["items"].as_array().is_some_and(|items| !items.is_empty())
+    })
+    .await;
     let mut all = Reader::open(&api.acme, "/v1/events", None).await;
     let mut ends = Reader::open(&api.acme, "/v1/events?activity=noop&kind=run.completed", None).await;
     let foreign = api.tenant("other").await;
