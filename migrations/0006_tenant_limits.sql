@@ -30,6 +30,7 @@ declare
   unlocked constant integer := 256;
   most integer;
   waiting bigint;
+  tries integer := 0;
 begin
   select t.max_queued into most from tenants t where t.tenant = of_tenant;
   if most is null then
@@ -42,11 +43,22 @@ begin
       return false;
     end if;
   end if;
-  perform pg_advisory_xact_lock(hashtextextended('deedbox queue ' || of_tenant, 0));
+  -- A tenant whose starts press on its limit must not hold the connections of others: after a second it is told to come again.
+  while not pg_try_advisory_xact_lock(hashtextextended('deedbox queue ' || of_tenant, 0)) loop
+    if tries >= 50 then
+      return true;
+    end if;
+    tries := tries + 1;
+    perform pg_sleep(0.02);
+  end loop;
   select count(*) into waiting from (
     select from runs r where r.tenant = of_tenant and r.state in ('queued', 'waiting') limit most) counted;
   return waiting >= most;
 end $$;
+
+-- Whoever looks for a run that is alive must not read all that have ended.
+create index runs_alive on runs (tenant, created_at, run_id) where ended_at is null;
+create index runs_named_alive on runs (tenant, run_name, created_at) where run_name is not null and ended_at is null;
 
 -- The limit that keeps the tenant from keeping one more module of this size; null: none does, or the module is there already.
 -- Uploads of a tenant that has a limit follow each other up to their commit.

@@ -33,6 +33,7 @@ enum Code {
     KeyInvalid,
     KeyMismatch,
     InFlight,
+    NotYet,
     RateLimited,
     LimitReached,
     TooLarge,
@@ -66,6 +67,7 @@ impl Code {
             Self::RunNameTaken => (StatusCode::CONFLICT, "deedbox.run_name_taken"),
             Self::KeyInvalid => (StatusCode::BAD_REQUEST, "idempotency_key_invalid"),
             Self::KeyMismatch => (StatusCode::CONFLICT, "idempotency_key_mismatch"),
+            Self::NotYet => (StatusCode::CONFLICT, "version_conflict"),
             Self::InFlight => (StatusCode::CONFLICT, "idempotency_in_flight"),
             Self::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::LimitReached => (StatusCode::FORBIDDEN, "deedbox.limit_reached"),
@@ -160,6 +162,11 @@ impl Problem {
 
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::new(Code::VersionConflict, message)
+    }
+
+    /// The same request may be answered otherwise soon.
+    pub fn not_yet(message: impl Into<String>) -> Self {
+        Self::new(Code::NotYet, message)
     }
 
     /// The run of that name has not ended.
@@ -286,6 +293,11 @@ impl Problem {
         self.cause.is_none().then_some(self.message.as_str())
     }
 
+    /// There is too much to do on this node.
+    pub fn busy(message: &str) -> Self {
+        Self::new(Code::Unavailable, message)
+    }
+
     fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: None, cause: None }
     }
@@ -300,9 +312,9 @@ impl Problem {
             StatusCode::TOO_MANY_REQUESTS,
         ];
         let status = self.code.of().0;
-        // What a hook cannot map, it may map once it is put right.
-        let of_keys = matches!(self.code, Code::KeyMismatch | Code::InFlight | Code::HookUnmapped);
-        status.is_client_error() && !never.contains(&status) && !of_keys
+        // What a hook cannot map, it may map once it is put right; what stands in the way of the others goes by itself.
+        let later = [Code::KeyMismatch, Code::InFlight, Code::HookUnmapped, Code::NotYet, Code::ScopeActive];
+        status.is_client_error() && !never.contains(&status) && !later.contains(&self.code)
     }
 
     /// What its caller reads of it, where it is one of several answers.

@@ -23,7 +23,7 @@ use super::time::Time;
 use super::{Api, body};
 use crate::store::{Tx, hook};
 
-pub use receive::deliver;
+pub use receive::{MAX_ARRIVING, deliver};
 
 const LONGEST_NAME: usize = 64;
 const MAX_CONFIG_BYTES: usize = 16 << 10;

@@ -133,8 +133,8 @@ impl<S: Scope, B: Kind> FromRequest<Api> for Keyed<S, B> {
         };
         let query = parts.uri.query().unwrap_or_default();
         let mark = key.map(|key| {
-            let digest = digest(api, &operation, &params, query, &body.bytes, B::MEMBER);
-            Mark::new(&caller.tenant, key, operation, params, digest)
+            let asked = asked(api, query, &body.bytes, B::MEMBER);
+            Mark::new(&caller.tenant, key, operation, params, asked)
         });
         Ok(Self { caller, handling, body, mark, kind: std::marker::PhantomData })
     }
@@ -151,37 +151,25 @@ async fn params(parts: &mut Parts, api: &Api) -> Result<Vec<(String, String)>> {
     Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// Of what is asked. Keyed, because a body may hold a credential that could be guessed from its hash.
-fn digest(
-    api: &Api,
-    operation: &str,
-    params: &[(String, String)],
-    query: &str,
-    body: &[u8],
-    except: Option<&str>,
-) -> [u8; 32] {
+/// A digest of what is asked of an operation. Keyed, because a body may hold a credential that could be guessed from its hash.
+fn asked(api: &Api, query: &str, body: &[u8], except: Option<&str>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_keyed(&api.gateway.vault().digest_key());
-    let mut field = |text: &str| {
-        hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
-    };
-    field(operation);
-    params.iter().for_each(|(_, value)| field(value));
     let mut query: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
     query.sort();
-    query.iter().for_each(|(name, value)| {
-        field(name);
-        field(value);
+    hasher.update(&(query.len() as u64).to_le_bytes());
+    query.iter().flat_map(|(name, value)| [name, value]).for_each(|text| {
+        hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
     });
     canonical::feed(&mut hasher, body, except);
     *hasher.finalize().as_bytes()
 }
 
 impl Mark {
-    fn new(tenant: &str, key: String, operation: String, params: Vec<(String, String)>, digest: [u8; 32]) -> Self {
+    fn new(tenant: &str, key: String, operation: String, params: Vec<(String, String)>, asked: [u8; 32]) -> Self {
         let values = params.iter().map(|(_, value)| value.as_str());
         let fields: Vec<&str> = [tenant, &operation].into_iter().chain(values).chain([key.as_str()]).collect();
         let record = RecordId(crate::key::request_record(&fields));
-        Self { key, operation, params, record, digest }
+        Self { key, operation, params, record, digest: asked }
     }
 }
 
@@ -373,6 +361,10 @@ impl Asked<'_> {
             Ok(work) => work.run(&mut tx).await?,
             Err(problem) => problem.answer(),
         };
+        if self.handling == Handling::Lenient && answer.status().is_client_error() {
+            // There is no run that a later request could be answered with.
+            return Ok(Tried::Answered(Outcome { answer, replayed: false }));
+        }
         let record = answer.record(self.api, self.tenant, self.mark.record, &self.mark.digest);
         put(&mut tx, self.tenant, self.mark.record, &self.mark.operation, &record).await?;
         tx.commit().await?;

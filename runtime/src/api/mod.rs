@@ -43,6 +43,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{delete, get, post, put};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::error::Problem;
@@ -65,6 +66,8 @@ pub struct Api {
     seats: Arc<events::Seats>,
     /// Requests that the conformance suite wants to be held.
     holds: Arc<openwop::Holds>,
+    /// Places for the bodies of senders who have proved nothing yet.
+    hook_bodies: Arc<Semaphore>,
     /// Cancelled when the node shuts down: every wait ends then.
     stop: CancellationToken,
 }
@@ -72,7 +75,8 @@ pub struct Api {
 impl Api {
     pub fn new(store: Store, registry: Arc<Registry>, gateway: Arc<Gateway>, config: Arc<Config>) -> Self {
         let (seats, holds) = (Arc::default(), Arc::default());
-        Self { store, registry, gateway, config, seats, holds, stop: CancellationToken::new() }
+        let hook_bodies = Arc::new(Semaphore::new(hooks::MAX_ARRIVING));
+        Self { store, registry, gateway, config, seats, holds, hook_bodies, stop: CancellationToken::new() }
     }
 }
 

@@ -64,7 +64,7 @@ impl Work for Upload {
     async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
         let fresh = self.uploaded.store(tx, &self.tenant).await?;
         let row = store::module::find(&mut *tx, &self.tenant, &self.uploaded.digest).await?;
-        let gone = || Problem::conflict("the module was deleted while it was uploaded: upload it again");
+        let gone = || Problem::not_yet("the module was deleted while it was uploaded: upload it again");
         let status = if fresh { StatusCode::CREATED } else { StatusCode::OK };
         Ok(Answer::json(status, &view(row.ok_or_else(gone)?)?)?)
     }

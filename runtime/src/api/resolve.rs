@@ -98,7 +98,7 @@ fn unknown() -> Problem {
 }
 
 pub fn too_early(ms: i64) -> Problem {
-    Problem::conflict(format!(
+    Problem::not_yet(format!(
         "its last send may still arrive: say that it did not happen in {} s at the earliest",
         ms.div_euclid(1000) + 1
     ))

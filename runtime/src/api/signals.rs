@@ -119,7 +119,8 @@ impl Work for Deliver {
             Delivered::Unknown => return Err(runs::unknown().into()),
         };
         let effect_resolved = match done.resolved {
-            None => resolving.map(|_| false),
+            // The first delivery said it.
+            None => None,
             Some(Resolved::Done(_)) => Some(true),
             Some(Resolved::NotOpen(_)) => Some(false),
             Some(Resolved::Unknown) => return Err(Problem::not_found("effect of this run").into()),

@@ -126,6 +126,7 @@ impl Work for Begin {
     async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
         let (status, answer) = match begin(tx, &self.tenant, &self.run, self.max_unread).await? {
             Begun::Fresh { created_at } => {
+                tracing::info!(run.id = %self.run.run_id, activity.name = self.run.activity, "starting");
                 let named = self.run.name.is_some() || self.keyed;
                 (StatusCode::CREATED, Started::fresh(&self.run, created_at, named))
             }
@@ -140,10 +141,6 @@ impl Work for Begin {
 
     fn is_single(&self) -> bool {
         self.run.is_single()
-    }
-
-    fn done(&self) {
-        tracing::info!(run.id = %self.run.run_id, activity.name = self.run.activity, "started");
     }
 }
 
@@ -190,14 +187,16 @@ pub async fn plan(api: &Api, tenant: &str, activity: &str, mut body: Start) -> R
     activities::known(activity)?;
     let version = activity::find_latest(&api.store, tenant, activity).await?.ok_or_else(activities::unknown)?;
     let callback = callback::checked(api, tenant, &version.policy, body.callback.take()).await?;
-    Ok(NewRun { callback, ..planned(api, version, body)? })
+    Ok(NewRun { callback, ..planned(api, version, body).await? })
 }
 
 /// The run that is asked for.
-pub fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun> {
+pub async fn planned(api: &Api, version: activity::Version, body: Start) -> Result<NewRun> {
     let policy: Policy = stored(&version.policy)?;
     let given = body.input.as_deref().map_or("null", RawValue::get);
-    policy.input_schema.as_ref().map_or(Ok(()), |schema| input::check(schema, given))?;
+    if let Some(schema) = &policy.input_schema {
+        input::check(schema, given).await?;
+    }
     let retry = merge(policy.retry, body.retry.unwrap_or_default()).map_err(Problem::validation)?;
     let start = start_at(body.start_at, body.delay)?;
     check_labels(&body.labels)?;

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{Db, Result, Tx, big, bounded, duty};
+use super::{Db, Result, Tx, big, bounded, duty, start};
 
 /// What came of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +94,7 @@ pub async fn retry(
     by: &str,
     schedule_to_close_ms: Option<u64>,
 ) -> Result<Changed> {
+    take_name(tx, tenant, run_id).await?;
     let row = sqlx::query!(
         r#"update runs
            set state = 'queued', spent = 0, failure = null, ended_at = null, started_at = null, start_by = null,
@@ -104,7 +105,8 @@ pub async fn retry(
            where tenant = $1 and run_id = $2 and state = 'failed'
              and not exists (
                select from runs o
-               where o.tenant = $1 and o.run_name = runs.run_name and o.activity = runs.activity
+               where o.tenant = $1 and o.run_name = runs.run_name
+                 and (o.activity = runs.activity or starts_with(o.run_name, 'openwop.scope:'))
                  and o.run_id <> $2 and o.ended_at is null)
            returning pg_notify('deedbox_due', '')::text as told"#,
         tenant,
@@ -128,6 +130,24 @@ pub async fn retry(
     .execute(tx.connection())
     .await?;
     Ok(Changed::Done)
+}
+
+/// Locks the run's name, as starts do, so that what follows sees those that came before. A name that was swept is there again.
+async fn take_name(tx: &mut Tx, tenant: &str, run_id: Uuid) -> Result<()> {
+    let named = sqlx::query!(
+        "insert into run_names (tenant, activity, run_name, run_id)
+         select tenant, activity, run_name, run_id from runs where tenant = $1 and run_id = $2 and run_name is not null
+         on conflict (tenant, activity, run_name) do update set run_id = run_names.run_id
+         returning run_name",
+        tenant,
+        run_id
+    );
+    if let Some(row) = named.fetch_optional(tx.connection()).await?
+        && row.run_name.starts_with("openwop.scope:")
+    {
+        start::alive(tx, tenant, &row.run_name).await?;
+    }
+    Ok(())
 }
 
 /// Why nothing was changed. A run that is already as it was wanted is done.

@@ -132,8 +132,15 @@ pub async fn find_checked(store: &Store, tenant: &str, hook: &str) -> Result<Opt
 /// The run that a business id stands for: the one that has not ended, or else the newest.
 pub async fn find_named(mut db: impl Db, tenant: &str, activity: &str, run_name: &str) -> Result<Option<Uuid>> {
     let run_id = sqlx::query_scalar!(
-        "select run_id from runs where tenant = $1 and run_name = $2 and activity = $3
-         order by ended_at is not null, created_at desc limit 1",
+        r#"select run_id as "run_id!" from (
+             (select run_id, false as ended from runs
+              where tenant = $1 and run_name = $2 and activity = $3 and ended_at is null
+              order by created_at desc limit 1)
+             union all
+             (select run_id, true from runs
+              where tenant = $1 and run_name = $2 and activity = $3 and ended_at is not null
+              order by created_at desc limit 1)) found
+           order by ended limit 1"#,
         tenant,
         run_name,
         activity

@@ -3,6 +3,7 @@
 
 use uuid::Uuid;
 
+use super::tx::lock_of;
 use super::{Db, Result, Store, Tx, bounded};
 
 /// Names a record of a tenant: a hash of the operation, its path parameters and the key.
@@ -53,7 +54,8 @@ pub enum Turn {
 /// Takes the turn to work on a key, without waiting. The lock on (record, digest) is taken before the one on the record, so
 /// that whoever gets the first and not the second knows that the other asks something else.
 pub async fn take_turn(tx: &mut Tx, record: RecordId, digest: &[u8; 32]) -> Result<Turn> {
-    let (whole, asked) = (lock_of(&[&record.0]), lock_of(&[&record.0, digest]));
+    let lock = |fields: &[&[u8]]| lock_of("deedbox 2026 request lock", fields);
+    let (whole, asked) = (lock(&[&record.0]), lock(&[&record.0, digest]));
     let turn = sqlx::query_scalar!(
         r#"select case when not pg_try_advisory_xact_lock($2) then 'same'
                        when not pg_try_advisory_xact_lock($1) then 'other' end as turn"#,
@@ -65,17 +67,6 @@ pub async fn take_turn(tx: &mut Tx, record: RecordId, digest: &[u8; 32]) -> Resu
         Some("same") => Turn::Same,
         Some(_) => Turn::Other,
     })
-}
-
-/// 64 bits for an advisory lock. Two records that share them only wait for each other.
-fn lock_of(fields: &[&[u8; 32]]) -> i64 {
-    let mut hasher = blake3::Hasher::new_derive_key("deedbox 2026 request lock");
-    fields.iter().for_each(|field| {
-        hasher.update(&field[..]);
-    });
-    let mut first = [0; 8];
-    hasher.finalize_xof().fill(&mut first);
-    i64::from_le_bytes(first)
 }
 
 /// Writes the answer. One whose time is over is replaced.

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::callback::{self, NewCallback};
 use super::signal::{self, Delivered, Delivery};
+use super::tx::lock_of;
 use super::{Result, Tx, big, bounded};
 
 /// A run to start. `input` and `retry` are JSON texts.
@@ -113,10 +114,8 @@ impl NewRun {
 /// for the end of the other's transaction.
 pub async fn alive(tx: &mut Tx, tenant: &str, run_name: &str) -> Result<Option<Uuid>> {
     let turn = sqlx::query_scalar!(
-        "select pg_advisory_xact_lock(hashtextextended('deedbox run name ' || $1::text || '/' || $2::text, 0))::text
-           as turn",
-        tenant,
-        run_name
+        "select pg_advisory_xact_lock($1)::text as turn",
+        lock_of("deedbox 2026 run name lock", &[tenant.as_bytes(), run_name.as_bytes()])
     );
     bounded(turn.fetch_one(tx.connection())).await?;
     let run_id = sqlx::query_scalar!(
@@ -163,8 +162,17 @@ async fn take_name(tx: &mut Tx, tenant: &str, run: &NewRun, named: &Named, max_u
     // The runs themselves say what there is: one that has not ended goes before the newest, whatever the name stood for.
     let other = sqlx::query!(
         r#"select run_id, ended_at is not null as "ended!" from runs
-           where tenant = $1 and run_name = $2 and activity = $3
-           order by ended_at is not null, created_at desc limit 1 for update"#,
+           where tenant = $1 and run_id = (
+             select run_id from (
+               (select run_id, false as ended from runs
+                where tenant = $1 and run_name = $2 and activity = $3 and ended_at is null
+                order by created_at desc limit 1)
+               union all
+               (select run_id, true from runs
+                where tenant = $1 and run_name = $2 and activity = $3 and ended_at is not null
+                order by created_at desc limit 1)) found
+             order by ended limit 1)
+           for update"#,
         tenant,
         named.run_name,
         run.activity

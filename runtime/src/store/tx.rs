@@ -45,6 +45,17 @@ impl Tx {
     }
 }
 
+/// 64 bits for an advisory lock, which nobody can choose. Two things that share them only wait for each other.
+pub(super) fn lock_of(context: &str, fields: &[&[u8]]) -> i64 {
+    let mut hasher = blake3::Hasher::new_derive_key(context);
+    for field in fields {
+        hasher.update(&(field.len() as u64).to_le_bytes()).update(field);
+    }
+    let mut first = [0; 8];
+    hasher.finalize_xof().fill(&mut first);
+    i64::from_le_bytes(first)
+}
+
 /// Where one statement can run: any connection, or a transaction.
 pub trait Db: Send {
     fn connection(&mut self) -> impl Future<Output = Result<Connection<'_>>> + Send;

@@ -1,6 +1,8 @@
 //! Cancel, pause and resume, as the scenarios of the run surface have them.
 
+use reqwest::Method;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{create, host, idle_with, run_path, settings, snapshot, types, until_status, whole_log};
 use crate::api::client::Client;
@@ -112,4 +114,27 @@ async fn many_runs_are_cancelled_each_by_itself() {
     let many: Vec<String> = vec![ids[0].clone(); 101];
     let refused = api.acme.post("/runs:bulk-cancel", &json!({ "runIds": many })).await.refused(400, "validation_error");
     assert_eq!(refused["details"]["maxRunIds"], 100);
+}
+
+/// Either spelling of an id is the same request under a key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_known_again_however_its_id_is_spelled() {
+    let api = host().await;
+    for (word, status) in [(":pause", 202), (":resume", 202), ("/cancel", 200)] {
+        let id = create(&api.acme, "conformance-delay", json!({ "delayMs": 60_000 })).await;
+        if word == ":resume" {
+            act(&api.acme, &id, ":pause", json!({})).await.expect(202);
+        }
+        let key = Uuid::new_v4().to_string();
+        let mut answers = Vec::new();
+        for spelled in [id.replace('/', "~2F"), id.replace('/', "%2F")] {
+            let path = format!("/runs/{spelled}{word}");
+            let request = api.acme.request(Method::POST, &path).header("idempotency-key", &key).json(&json!({}));
+            answers.push(api.acme.send(request).await);
+        }
+        assert!([status, 202].contains(&answers[0].status), "{word}: {answers:?}");
+        assert_eq!(answers[0].header("openwop-idempotent-replay"), "", "{word}");
+        assert_eq!(answers[1].header("openwop-idempotent-replay"), "true", "{word}: {answers:?}");
+        assert_eq!((answers[0].status, &answers[0].text), (answers[1].status, &answers[1].text));
+    }
 }

@@ -4,6 +4,8 @@
 //! Nothing tells a sender without the secret what there is: no such tenant, no such hook and a wrong signature are one answer,
 //! made with the same work. No body, signature or secret may reach a log, an error or a table.
 
+use std::time::Duration;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -47,12 +49,21 @@ pub struct Known {
     pub config: Config,
 }
 
+/// Bodies of deliveries that arrive at once on this node, and how long one may take.
+pub const MAX_ARRIVING: usize = 64;
+const ARRIVAL: Duration = Duration::from_secs(10);
+
 pub async fn deliver(State(api): State<Api>, Path(name): Path<String>, request: Request) -> Result<Response> {
     let (parts, body) = request.into_parts();
-    // Read before anything is looked up: else the time of a refusal would tell whether there is a hook. What it costs is bounded,
-    // and a small body that nobody wants is read anyway before the connection can be used again.
+    // Read before anything is looked up: else the time of a refusal would tell whether there is a hook. Nobody has proved anything
+    // yet, so what all of these bodies cost together is bounded.
     let limits = &api.config.api;
-    let body = extract::read(body, limits.max_body_bytes, limits).await?;
+    let body = {
+        let busy = |_| Problem::busy("too many deliveries arrive at once: send it again soon");
+        let _place = api.hook_bodies.try_acquire().map_err(busy)?;
+        let reading = extract::read(body, limits.max_body_bytes, limits);
+        tokio::time::timeout(ARRIVAL, reading).await.map_err(|_| Problem::request_timeout())??
+    };
     let known = verified(&api, &name, &parts.headers, &body).await?;
     tracing::Span::current().record("tenant.id", known.tenant.as_str());
     let shallow = depth::check(&body, limits.max_json_depth).is_ok();

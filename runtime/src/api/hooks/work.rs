@@ -65,7 +65,7 @@ async fn planned(api: &Api, known: &Known, arrived: &Arrived<'_>, start: &Start)
     let version = version.ok_or_else(|| unmapped("start.activity", "there is no such activity: deploy it"))?;
     let asked = start::Start::made(input, run_name, start.reuse, labels);
     // The rules of a start are for what its caller wrote; here that is the hook.
-    start::planned(api, version, asked).map_err(|problem| match problem.refusal() {
+    start::planned(api, version, asked).await.map_err(|problem| match problem.refusal() {
         Some(words) => Problem::hook_unmapped(format!("start.{words}")),
         None => problem,
     })

@@ -51,11 +51,13 @@ pub async fn cancel(
     Path(segment): Path<String>,
     request: Keyed<scope::Run, body::Optional>,
 ) -> Result<Response> {
+    let run_id = ids::run(&segment, &request.caller.tenant)?;
+    // However the id was spelled.
+    let request = request.operation("POST /runs/{run}/cancel", &[("run", &run_id.to_string())]);
     let prepared = async {
         let body: Reason = request.optional(&api)?;
         let what = Wish::Cancel { reason: check_reason(body.reason)? };
-        let tenant = request.caller.tenant.clone();
-        Ok(Control { run_id: ids::run(&segment, &tenant)?, tenant, what })
+        Ok(Control { tenant: request.caller.tenant.clone(), run_id, what })
     };
     request.carry_out(&api, prepared).await
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -95,12 +95,7 @@ pub async fn create(State(api): State<Api>, headers: HeaderMap, request: Keyed<s
         let run = start::plan(&api, tenant, &workflow, start).await?;
         Ok(Begin { tenant: tenant.clone(), run, max_unread: api.config.signals.max_unread, scope })
     };
-    let mut response = request.carry_out(&api, prepared).await?;
-    // Under a key a refusal is an answer like any other: this one is that a run of the scope lives.
-    if response.status() == StatusCode::CONFLICT {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-    }
-    Ok(response)
+    request.carry_out(&api, prepared).await
 }
 
 /// A start as the native one wants it.

@@ -1,11 +1,15 @@
 //! Beginning a failed run again: the same run, with all that it has done. Its effects keep their keys; what is not safe
 //! to send again is not sent.
 
+use std::time::Duration;
+
+use deedbox::store::start::{self as starting, Named, NewRun, Reuse};
 use deedbox_books::Behaviour;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::super::client::whole_list;
-use super::{Api, assert_own_only, ended_as, order};
+use super::{Api, assert_own_only, ended_as, order, run_of, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_run_begins_again_and_what_it_has_done_is_replayed() {
@@ -121,4 +125,35 @@ async fn only_its_owner_begins_a_run_again() {
     let api = Api::idle().await;
     let run = ended_as(&api, "failed").await;
     assert_own_only(&api, &run, "retry").await;
+}
+
+/// A start of its name that came first is seen, although it had not committed when the order began.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_not_begun_again_beside_one_that_takes_its_name_just_then() {
+    let api = Api::idle().await;
+    api.deploy("fail", json!({})).await;
+    let body = json!({ "input": { "code": "no", "message": "m", "kind": "permanent" }, "run_name": "order-42" });
+    let run = run_of(&start(&api.acme, "fail", &body).await);
+    api.work().await;
+    assert_eq!(api.run(&run).await["state"], "failed");
+
+    let store = api.world.node.store();
+    let named = Named { run_name: "order-42".to_owned(), reuse: Reuse::RejectAlive };
+    let new = NewRun { name: Some(named), ..NewRun::plain(Uuid::now_v7(), "fail", 1, "null") };
+    let mut tx = store.transaction().await.unwrap();
+    starting::start(&mut tx, "acme", &new, 100).await.unwrap();
+    let (acme, id) = (api.acme.clone(), run.clone());
+    let retrying = tokio::spawn(async move { order(&acme, &id, "retry").await });
+    let held =
+        "select count(*) > 0 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    let mut connection = api.world.database.connect().await;
+    for _ in 0..500 {
+        if sqlx::query_scalar::<_, bool>(held).fetch_one(&mut connection).await.unwrap() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tx.commit().await.unwrap();
+    retrying.await.unwrap().refused(409, "run_state_conflict");
+    assert_eq!(api.run(&run).await["state"], "failed");
 }
