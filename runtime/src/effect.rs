@@ -6,6 +6,7 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A word that names no value of the type it was read as.
 #[derive(Debug, thiserror::Error)]
@@ -120,7 +121,7 @@ pub enum Resend {
 words!(Resend { Idempotent => "idempotent", Keyed => "keyed", Unsafe => "unsafe" });
 
 /// What was chosen for an unknown outcome that nothing else settles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnUnknown {
     /// A person or a system is asked; the run waits.

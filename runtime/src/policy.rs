@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
+use utoipa::ToSchema;
 
 use crate::effect::OnUnknown;
 
 pub use ceiling::Ceiling;
 
 /// The policy of one activity version.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
     pub retry: Retry,
@@ -39,7 +40,7 @@ pub struct Policy {
 }
 
 /// When a failed attempt is followed by another.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retry {
     /// The first attempt included: 1 means no retry. At most 1000.
@@ -67,7 +68,7 @@ impl Default for Retry {
 }
 
 /// How the delay between attempts is spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Jitter {
     /// The delay itself.
@@ -80,7 +81,7 @@ pub enum Jitter {
     Decorrelated,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
     /// One attempt, from when its module is ready to its end; then it ends as `timed-out`.
@@ -98,7 +99,7 @@ impl Default for Timeouts {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Linear memory of one instance, within the host's ceiling.
@@ -109,19 +110,20 @@ pub struct Limits {
 }
 
 /// Where a deployment may send. Nothing is allowed by default.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Egress {
     /// Origins: scheme, host and port, for example `https://api.stripe.com`.
     pub allow: Vec<Origin>,
     /// Addresses inside private, loopback or link-local ranges that an allowed host may have. An allowed origin that is
     /// written with such an address allows that address.
+    #[schema(value_type = Vec<String>)]
     pub private_addresses: Vec<IpAddr>,
 }
 
 /// A credential: the secret's name, and the account it belongs to. The account, never the secret, is part of an
 /// effect's identity.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credential {
     pub secret: String,
@@ -129,7 +131,7 @@ pub struct Credential {
 }
 
 /// Where a guest's random numbers come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Randomness {
     /// The same stream in every attempt of a run.
@@ -139,7 +141,7 @@ pub enum Randomness {
 }
 
 /// What an idempotency key in a request means that the guest has set itself and that is no key of its run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuestKeys {
     /// Nothing: client libraries invent random ones. The wire key takes its place.
@@ -150,7 +152,7 @@ pub enum GuestKeys {
 }
 
 /// Where messages go: a NATS server with JetStream.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Messaging {
     /// `nats://host:4222`, or `tls://host:4222` to insist on TLS. What is written here is allowed; the rules for private
@@ -167,7 +169,7 @@ pub struct Messaging {
 }
 
 /// What a deployment may write into.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Files {
     /// Names of directories that the operator has granted.

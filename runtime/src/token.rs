@@ -9,6 +9,7 @@ use data_encoding::BASE64URL_NOPAD;
 use rand::TryRng;
 use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -18,7 +19,7 @@ const SECRET_BYTES: usize = 32;
 const ID_CHARS: usize = 32;
 
 /// What a token opens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Tenants, their limits and tokens. Only tokens of `_admin` have it, and they have no other.

@@ -18,6 +18,8 @@ const NATS_SERVER: &str = "DEEDBOX_NATS_SERVER";
 
 /// The variable that tells tests which Python has the OpenWOP client.
 const OPENWOP_PYTHON: &str = "DEEDBOX_OPENWOP_PYTHON";
+/// The variable that tells the long suite which Python has Schemathesis.
+const SCHEMATHESIS: &str = "DEEDBOX_SCHEMATHESIS";
 
 /// Tests at once. They wait for processes, time and the disk more than they compute, so there are more than the two cores of
 /// a small machine.
@@ -25,7 +27,8 @@ const TEST_THREADS: &str = "4";
 
 #[derive(Args)]
 pub struct Options {
-    /// Run the long suite as well: wider searches of the model, and every cell of the crash matrix with real processes.
+    /// Run the long suite as well: wider searches of the model, every cell of the crash matrix with real processes, made-up
+    /// requests to every route.
     #[arg(long)]
     long: bool,
     /// Check advisories as well, which needs a network; compiles cargo-deny into the cache when it is not there.
@@ -47,6 +50,9 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
     let (tools, nats, python) = stages.run("setup", || {
         Ok((setup::all(settings)?, setup::nats_only(settings)?, setup::openwop_only(settings, workspace)?))
     })?;
+    let schemathesis =
+        options.long.then(|| stages.run("setup, long", || setup::schemathesis_only(settings, workspace)));
+    let schemathesis = schemathesis.transpose()?;
     stages.run("format", || cargo(&["fmt", "--all", "--check"]))?;
     stages.run("lint", || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     stages.run("queries", || sqlx::check(settings, workspace, &tools.postgres, &sqlx::Scope::Workspace))?;
@@ -58,8 +64,8 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
         let mut tests = settings.cargo();
         tests.args(["test", "--workspace", "--", "--test-threads", TEST_THREADS]).args(&options.filters);
         tests.env(COMPONENTS, &components).env(NATS_SERVER, &nats).env(OPENWOP_PYTHON, &python);
-        if options.long {
-            tests.env("DEEDBOX_LONG", "1");
+        if let Some(schemathesis) = &schemathesis {
+            tests.env("DEEDBOX_LONG", "1").env(SCHEMATHESIS, schemathesis);
         }
         shell::run(tests.current_dir(&workspace.root))
     })

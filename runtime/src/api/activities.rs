@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
@@ -17,26 +18,31 @@ use crate::gateway::provider::{Profiles, UNLISTED};
 use crate::policy::Policy;
 use crate::store::{self, Tx, activity};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = DeployActivity)]
 pub struct Deploy {
     /// The module's digest.
     module: String,
     export: Option<String>,
+    #[schema(value_type = Option<Policy>)]
     policy: Option<Box<RawValue>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = ActivityVersion)]
 pub struct Version {
     activity: String,
     version: i32,
     module: String,
     export: String,
+    #[schema(value_type = Policy)]
     policy: Box<RawValue>,
     created_at: Time,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = ActivityVersions)]
 pub struct Versions {
     activity: String,
     paused: bool,
@@ -45,6 +51,11 @@ pub struct Versions {
     after: Option<String>,
 }
 
+/// Deploys an activity. Each deployment makes a version, which never changes; new runs have the newest one.
+#[utoipa::path(
+    put, path = "/activities/{name}", operation_id = "deploy_activity", tag = "activities",
+    request_body = Deploy, responses((status = 201, body = Version)), security(("bearer" = ["deploy"]))
+)]
 pub async fn deploy(
     State(api): State<Api>,
     Path(name): Path<String>,
@@ -94,7 +105,11 @@ impl Work for Deployment {
     }
 }
 
-/// By name, each with its newest version.
+/// Lists the activities by name, each with its newest version.
+#[utoipa::path(
+    get, path = "/activities", operation_id = "list_activities", tag = "activities",
+    params(Asked), responses((status = 200, body = Page<Version>)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -106,7 +121,11 @@ pub async fn list(
     Ok(Json(Page::of(rows, limit, |row| page::name_cursor(&row.activity), view)?))
 }
 
-/// Its versions, newest first; also those of a retired activity, whose runs go on.
+/// Lists the versions of an activity, newest first. Also those of a retired activity, whose runs go on.
+#[utoipa::path(
+    get, path = "/activities/{name}", operation_id = "show_activity", tag = "activities",
+    params(Asked), responses((status = 200, body = Versions)), security(("bearer" = ["read"]))
+)]
 pub async fn show(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -126,6 +145,11 @@ pub async fn show(
     Ok(Json(Versions { activity: name, paused, versions: items, after }))
 }
 
+/// Retires an activity. It has no new runs until it is deployed again.
+#[utoipa::path(
+    delete, path = "/activities/{name}", operation_id = "retire_activity", tag = "activities",
+    responses((status = 204)), security(("bearer" = ["deploy"]))
+)]
 pub async fn retire(
     State(api): State<Api>,
     Path(name): Path<String>,

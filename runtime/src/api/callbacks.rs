@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::auth::{Caller, scope};
@@ -20,7 +21,7 @@ use crate::store::{Tx, run};
 const STATES: [&str; 4] = ["pending", "due", "delivered", "failed"];
 
 /// A callback. `state` is `pending` until the run has ended, then `due`, `delivered` or `failed`.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Callback {
     run_id: Uuid,
     url: String,
@@ -39,14 +40,20 @@ pub struct Callback {
     delivered_at: Option<Time>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct List {
     state: Option<String>,
     after: Option<String>,
     limit: Option<u32>,
 }
 
+/// Shows what became of the message that tells of the end of a run.
+#[utoipa::path(
+    get, path = "/runs/{run}/callback", operation_id = "show_callback", tag = "callbacks",
+    responses((status = 200, body = Callback)), security(("bearer" = ["read"]))
+)]
 pub async fn show(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -62,7 +69,11 @@ pub async fn show(
     }
 }
 
-/// Those of the newest runs first.
+/// Lists the callbacks, those of the newest runs first.
+#[utoipa::path(
+    get, path = "/callbacks", operation_id = "list_callbacks", tag = "callbacks",
+    params(List), responses((status = 200, body = Page<Callback>)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -78,6 +89,10 @@ pub async fn list(
 }
 
 /// Sends the message of the run's last end again, under the same id.
+#[utoipa::path(
+    post, path = "/runs/{run}/callback/redeliver", operation_id = "redeliver_callback", tag = "callbacks",
+    responses((status = 202, body = Callback)), security(("bearer" = ["run"]))
+)]
 pub async fn redeliver(
     State(api): State<Api>,
     Path(run): Path<String>,

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::auth::{Caller, scope};
@@ -23,15 +24,17 @@ const MAX_REASON_BYTES: usize = 1024;
 /// Runs cancelled by one request where it says nothing, and at most.
 const BULK: i64 = 1_000;
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = CancelRun)]
 pub struct Cancel {
     /// For whoever looks at the run later.
     reason: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = CancelRuns)]
 pub struct CancelMany {
     activity: Option<String>,
     state: Option<String>,
@@ -42,7 +45,8 @@ pub struct CancelMany {
     limit: Option<i64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = CancelledRuns)]
 pub struct CancelledMany {
     cancelled: usize,
     /// Workers have them, and stop their attempts.
@@ -51,7 +55,16 @@ pub struct CancelledMany {
     more: bool,
 }
 
-/// 200 when the run is cancelled, 202 while its worker stops the attempt.
+/// Cancels a run.
+#[utoipa::path(
+    post, path = "/runs/{run}/cancel", operation_id = "cancel_run", tag = "runs",
+    request_body = Option<Cancel>,
+    responses(
+        (status = 200, body = Run, description = "It is cancelled."),
+        (status = 202, body = Run, description = "Its worker stops the attempt.")
+    ),
+    security(("bearer" = ["run"]))
+)]
 pub async fn cancel(
     State(api): State<Api>,
     Path(run): Path<String>,
@@ -65,7 +78,15 @@ pub async fn cancel(
     request.carry_out(&api, prepared).await
 }
 
-/// 200 when no attempt is under way, 202 while its worker stops it.
+/// Pauses a run until it is resumed.
+#[utoipa::path(
+    post, path = "/runs/{run}/pause", operation_id = "pause_run", tag = "runs",
+    responses(
+        (status = 200, body = Run, description = "It is paused."),
+        (status = 202, body = Run, description = "Its worker stops the attempt.")
+    ),
+    security(("bearer" = ["run"]))
+)]
 pub async fn pause(
     State(api): State<Api>,
     Path(run): Path<String>,
@@ -74,6 +95,11 @@ pub async fn pause(
     request.carry_out(&api, async { Change::new(&request.caller, &run, What::Pause) }).await
 }
 
+/// Resumes a paused run.
+#[utoipa::path(
+    post, path = "/runs/{run}/resume", operation_id = "resume_run", tag = "runs",
+    responses((status = 200, body = Run)), security(("bearer" = ["run"]))
+)]
 pub async fn resume(
     State(api): State<Api>,
     Path(run): Path<String>,
@@ -83,6 +109,10 @@ pub async fn resume(
 }
 
 /// Begins a failed run again: same id, same keys.
+#[utoipa::path(
+    post, path = "/runs/{run}/retry", operation_id = "retry_run", tag = "runs",
+    responses((status = 200, body = Run)), security(("bearer" = ["run"]))
+)]
 pub async fn retry(
     State(api): State<Api>,
     Path(run): Path<String>,
@@ -170,6 +200,11 @@ async fn begin_again(tx: &mut Tx, tenant: &str, run_id: Uuid, by: &str) -> std::
 }
 
 /// Cancels the runs that fit all that is said, oldest first.
+#[utoipa::path(
+    post, path = "/runs/cancel", operation_id = "cancel_runs", tag = "runs",
+    request_body = CancelMany, responses((status = 200, body = CancelledMany)),
+    security(("bearer" = ["run"]))
+)]
 pub async fn cancel_many(State(api): State<Api>, request: Keyed<scope::Run>) -> Result<Response> {
     let prepared = async {
         let bulk = bulk(request.parse(&api)?)?;
@@ -215,6 +250,11 @@ fn bulk(body: CancelMany) -> Result<Bulk> {
     })
 }
 
+/// Pauses an activity. No attempt of its runs begins until it is resumed.
+#[utoipa::path(
+    post, path = "/activities/{name}/pause", operation_id = "pause_activity", tag = "activities",
+    responses((status = 204)), security(("bearer" = ["run"]))
+)]
 pub async fn pause_activity(
     State(api): State<Api>,
     Path(name): Path<String>,
@@ -223,6 +263,11 @@ pub async fn pause_activity(
     request.carry_out(&api, async { Paused::new(&request.caller, name, true) }).await
 }
 
+/// Resumes a paused activity.
+#[utoipa::path(
+    post, path = "/activities/{name}/resume", operation_id = "resume_activity", tag = "activities",
+    responses((status = 204)), security(("bearer" = ["run"]))
+)]
 pub async fn resume_activity(
     State(api): State<Api>,
     Path(name): Path<String>,

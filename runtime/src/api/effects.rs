@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::auth::{Caller, scope};
@@ -17,7 +18,7 @@ use crate::store::{Tx, resolution, send};
 
 const STATES: [&str; 4] = ["claimed", "completed", "released", "escaped"];
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Effect {
     effect_id: String,
     keying: String,
@@ -46,7 +47,8 @@ pub struct Effect {
     resolutions: Vec<Resolution>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = EffectResolution)]
 struct Resolution {
     outcome: String,
     by: String,
@@ -55,7 +57,8 @@ struct Resolution {
     at: Time,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = EffectSend)]
 struct Send {
     send: i32,
     run_id: Uuid,
@@ -66,8 +69,9 @@ struct Send {
     status: Option<i32>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct List {
     state: Option<String>,
     provider: Option<String>,
@@ -77,8 +81,9 @@ pub struct List {
 }
 
 /// What may be asked of one run's effects.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct OfRun {
     state: Option<String>,
     provider: Option<String>,
@@ -93,6 +98,11 @@ impl List {
     }
 }
 
+/// Lists the effects, oldest first.
+#[utoipa::path(
+    get, path = "/effects", operation_id = "list_effects", tag = "effects",
+    params(List), responses((status = 200, body = Page<Effect>)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -101,6 +111,11 @@ pub async fn list(
     Ok(Json(page(&api, &caller.tenant, query).await?))
 }
 
+/// Shows an effect with its sends, and who settled its questions.
+#[utoipa::path(
+    get, path = "/effects/{effect}", operation_id = "show_effect", tag = "effects",
+    responses((status = 200, body = Effect)), security(("bearer" = ["read"]))
+)]
 pub async fn show(
     State(api): State<Api>,
     caller: Caller<scope::Read>,

@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
@@ -40,33 +41,50 @@ const KINDS: [&str; 13] = [
     "effect.doubled",
 ];
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct OfRun {
     /// For clients that cannot set `Last-Event-ID`. The header goes before it.
     after: Option<String>,
     limit: Option<u32>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct OfTenant {
     after: Option<String>,
     /// Where to begin without `after`; now if absent.
+    #[param(inline)]
     from: Option<Beginning>,
     activity: Option<String>,
     kind: Option<String>,
     limit: Option<u32>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Beginning {
     Oldest,
     Now,
 }
 
-/// The events of a run from its first one, until the run has ended and all was told.
+/// Follows a run from its first event, until it has ended and all was told. As server-sent events, or with `Accept:
+/// application/json` as a page.
+#[utoipa::path(
+    get, path = "/runs/{run}/events", operation_id = "follow_run", tag = "events",
+    params(
+        OfRun,
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen.")
+    ),
+    responses(
+        (status = 200, content((feed::Event = "text/event-stream"), (Page<feed::Event> = "application/json"))),
+        (status = 204, description = "Nothing will follow."),
+        (status = 429)
+    ),
+    security(("bearer" = ["read"]))
+)]
 pub async fn of_run(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -86,7 +104,20 @@ pub async fn of_run(
     answer(api, caller, &headers, feed, query.limit).await
 }
 
-/// The events of all runs of the tenant, from now on unless it is said otherwise.
+/// Follows all runs of the tenant, from now on unless it is said otherwise. As server-sent events, or with `Accept:
+/// application/json` as a page.
+#[utoipa::path(
+    get, path = "/events", operation_id = "follow_runs", tag = "events",
+    params(
+        OfTenant,
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen.")
+    ),
+    responses(
+        (status = 200, content((feed::Event = "text/event-stream"), (Page<feed::Event> = "application/json"))),
+        (status = 429)
+    ),
+    security(("bearer" = ["read"]))
+)]
 pub async fn of_tenant(
     State(api): State<Api>,
     caller: Caller<scope::Read>,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::Api;
 use super::error::{Problem, Result};
@@ -12,15 +13,25 @@ use super::extract::Json;
 /// How long the database may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Health {
     status: &'static str,
 }
 
+/// Whether the node lives.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "is_live", tag = "node",
+    responses((status = 200, body = Health))
+)]
 pub async fn live() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
+/// Whether the node can do its work. It cannot while its database does not answer.
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "is_ready", tag = "node",
+    responses((status = 200, body = Health))
+)]
 pub async fn ready(State(api): State<Api>) -> Result<Json<Health>> {
     match tokio::time::timeout(PATIENCE, api.store.ping()).await {
         Ok(answer) => answer?,

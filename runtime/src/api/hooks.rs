@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::auth::{Caller, scope};
@@ -23,24 +24,25 @@ use super::time::Time;
 use super::{Api, body};
 use crate::store::{Tx, hook};
 
-pub use receive::{MAX_ARRIVING, deliver};
+pub use receive::{__path_deliver, MAX_ARRIVING, deliver};
 
 const LONGEST_NAME: usize = 64;
 const MAX_CONFIG_BYTES: usize = 16 << 10;
 const MAX_HOOKS: i64 = 100;
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Hook {
     name: String,
     /// Where the sender posts to.
     path: String,
     /// As it was put.
+    #[schema(value_type = config::Written)]
     config: Box<RawValue>,
     created_at: Time,
     updated_at: Time,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Delivery {
     /// Null: there was none where the hook looks for it.
     delivery_id: Option<String>,
@@ -51,6 +53,11 @@ pub struct Delivery {
     last_at: Time,
 }
 
+/// Lists the hooks by name.
+#[utoipa::path(
+    get, path = "/hooks", operation_id = "list_hooks", tag = "hooks",
+    params(Asked), responses((status = 200, body = Page<Hook>)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -62,12 +69,21 @@ pub async fn list(
     Ok(Json(Page::of(rows, limit, |row| page::name_cursor(&row.hook), |row| view(&caller.tenant, row))?))
 }
 
+/// Shows a hook.
+#[utoipa::path(
+    get, path = "/hooks/{name}", operation_id = "show_hook", tag = "hooks",
+    responses((status = 200, body = Hook)), security(("bearer" = ["read"]))
+)]
 pub async fn show(State(api): State<Api>, caller: Caller<scope::Read>, Path(name): Path<String>) -> Result<Json<Hook>> {
     let row = find(&api, &caller.tenant, &name).await?;
     Ok(Json(view(&caller.tenant, row)?))
 }
 
-/// What became of the last deliveries, newest first.
+/// Shows what became of the last deliveries of a hook, newest first.
+#[utoipa::path(
+    get, path = "/hooks/{name}/deliveries", operation_id = "list_deliveries", tag = "hooks",
+    responses((status = 200, body = Page<Delivery>)), security(("bearer" = ["read"]))
+)]
 pub async fn deliveries(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -86,6 +102,17 @@ pub async fn deliveries(
     Ok(Json(Page { items: rows.into_iter().map(view).collect(), after: None }))
 }
 
+/// Puts a hook.
+#[utoipa::path(
+    put, path = "/hooks/{name}", operation_id = "put_hook", tag = "hooks",
+    request_body = config::Written,
+    responses(
+        (status = 201, body = Hook),
+        (status = 200, body = Hook, description = "It replaces the one that was there."),
+        (status = 429)
+    ),
+    security(("bearer" = ["deploy"]))
+)]
 pub async fn put(State(api): State<Api>, Path(name): Path<String>, request: Keyed<scope::Deploy>) -> Result<Response> {
     let prepared = async {
         if !is_name(&name) {
@@ -132,6 +159,11 @@ impl Work for Put {
     }
 }
 
+/// Deletes a hook and what is noted of its deliveries.
+#[utoipa::path(
+    delete, path = "/hooks/{name}", operation_id = "delete_hook", tag = "hooks",
+    responses((status = 204)), security(("bearer" = ["deploy"]))
+)]
 pub async fn delete(
     State(api): State<Api>,
     Path(name): Path<String>,

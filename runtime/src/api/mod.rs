@@ -23,6 +23,7 @@ mod keyed;
 mod limits;
 mod modules;
 mod name;
+mod openapi;
 pub mod openwop;
 mod page;
 mod patience;
@@ -42,9 +43,10 @@ mod unread;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{delete, get, post, put};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use self::error::Problem;
 use crate::config::Config;
@@ -82,12 +84,8 @@ impl Api {
 
 /// All routes. Without `serve`, long polls are answered by polling alone.
 pub fn router(api: Api) -> Router {
-    let seams = api.config.api.openwop_seams;
-    Router::new()
-        .route("/healthz", get(health::live))
-        .route("/readyz", get(health::ready))
-        .merge(openwop::routes(seams))
-        .nest("/v1", native())
+    let (routes, _) = described(api.config.api.openwop_seams).split_for_parts();
+    routes
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn_with_state(api.clone(), frame::frame))
@@ -95,48 +93,58 @@ pub fn router(api: Api) -> Router {
         .with_state(api)
 }
 
-fn native() -> Router<Api> {
-    Router::new()
-        .route("/modules", post(modules::upload).get(modules::list))
-        .route("/modules/{digest}", get(modules::show).delete(modules::delete))
-        .route("/activities", get(activities::list))
-        .route("/activities/{name}", put(activities::deploy).get(activities::show).delete(activities::retire))
-        .route("/activities/{name}/pause", post(control::pause_activity))
-        .route("/activities/{name}/resume", post(control::resume_activity))
-        .route("/activities/{name}/runs", post(start::start))
-        .route("/runs", get(runs::list))
-        .route("/runs/cancel", post(control::cancel_many))
-        .route("/runs/{run}", get(runs::show))
-        .route("/runs/{run}/cancel", post(control::cancel))
-        .route("/runs/{run}/pause", post(control::pause))
-        .route("/runs/{run}/resume", post(control::resume))
-        .route("/runs/{run}/retry", post(control::retry))
-        .route("/runs/{run}/signals", get(signals::list))
-        .route("/runs/{run}/signals/{name}", post(signals::deliver))
-        .route("/runs/{run}/attempts", get(runs::attempts))
-        .route("/runs/{run}/effects", get(runs::effects))
-        .route("/runs/{run}/log", get(runs::log))
-        .route("/runs/{run}/events", get(events::of_run))
-        .route("/events", get(events::of_tenant))
-        .route("/runs/{run}/callback", get(callbacks::show))
-        .route("/runs/{run}/callback/redeliver", post(callbacks::redeliver))
-        .route("/callbacks", get(callbacks::list))
-        .route("/effects", get(effects::list))
-        .route("/effects/{effect}", get(effects::show))
-        .route("/effects/{effect}/resolve", post(resolve::resolve))
-        .route("/secrets", get(secrets::list))
-        .route("/secrets/{name}", put(secrets::put).delete(secrets::delete))
-        .route("/providers", get(providers::list))
-        .route("/providers/{name}", get(providers::show).put(providers::put).delete(providers::delete))
-        .route("/hooks", get(hooks::list))
-        .route("/hooks/{name}", post(hooks::deliver).put(hooks::put).get(hooks::show).delete(hooks::delete))
-        .route("/hooks/{name}/deliveries", get(hooks::deliveries))
-        .route("/tenants", post(tenants::create).get(tenants::list))
-        .route("/tenants/{tenant}/limits", put(tenants::limits::set).get(tenants::limits::show))
-        .route("/tenants/{tenant}/pause", post(tenants::pause))
-        .route("/tenants/{tenant}/resume", post(tenants::resume))
-        .route("/tenants/{tenant}/tokens", post(tenants::tokens::mint).get(tenants::tokens::list))
-        .route("/tenants/{tenant}/tokens/{token}", delete(tenants::tokens::revoke))
+/// The routes, each with its description.
+fn described(seams: bool) -> OpenApiRouter<Api> {
+    OpenApiRouter::with_openapi(openapi::head())
+        .routes(routes!(health::live))
+        .routes(routes!(health::ready))
+        .routes(routes!(openapi::show))
+        .merge(openwop::routes(seams))
+        .nest("/v1", native())
+}
+
+fn native() -> OpenApiRouter<Api> {
+    OpenApiRouter::default()
+        .routes(routes!(modules::upload, modules::list))
+        .routes(routes!(modules::show, modules::delete))
+        .routes(routes!(activities::list))
+        .routes(routes!(activities::deploy, activities::show, activities::retire))
+        .routes(routes!(control::pause_activity))
+        .routes(routes!(control::resume_activity))
+        .routes(routes!(start::start))
+        .routes(routes!(runs::list))
+        .routes(routes!(control::cancel_many))
+        .routes(routes!(runs::show))
+        .routes(routes!(control::cancel))
+        .routes(routes!(control::pause))
+        .routes(routes!(control::resume))
+        .routes(routes!(control::retry))
+        .routes(routes!(signals::list))
+        .routes(routes!(signals::deliver))
+        .routes(routes!(runs::attempts))
+        .routes(routes!(runs::effects))
+        .routes(routes!(runs::log))
+        .routes(routes!(events::of_run))
+        .routes(routes!(events::of_tenant))
+        .routes(routes!(callbacks::show))
+        .routes(routes!(callbacks::redeliver))
+        .routes(routes!(callbacks::list))
+        .routes(routes!(effects::list))
+        .routes(routes!(effects::show))
+        .routes(routes!(resolve::resolve))
+        .routes(routes!(secrets::list))
+        .routes(routes!(secrets::put, secrets::delete))
+        .routes(routes!(providers::list))
+        .routes(routes!(providers::show, providers::put, providers::delete))
+        .routes(routes!(hooks::list))
+        .routes(routes!(hooks::deliver, hooks::put, hooks::show, hooks::delete))
+        .routes(routes!(hooks::deliveries))
+        .routes(routes!(tenants::create, tenants::list))
+        .routes(routes!(tenants::limits::set, tenants::limits::show))
+        .routes(routes!(tenants::pause))
+        .routes(routes!(tenants::resume))
+        .routes(routes!(tenants::tokens::mint, tenants::tokens::list))
+        .routes(routes!(tenants::tokens::revoke))
 }
 
 async fn unknown_route() -> Problem {

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
@@ -17,10 +18,11 @@ use crate::registry::Prepared;
 use crate::store::Tx;
 use crate::{host, store};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Module {
     digest: String,
     size_bytes: i32,
+    #[schema(value_type = Vec<String>)]
     imports: Box<RawValue>,
     activities: Vec<Activity>,
     /// What will not work, in words.
@@ -28,11 +30,14 @@ pub struct Module {
     created_at: Time,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = ModuleActivity)]
 struct Activity {
     name: String,
     summary: String,
+    #[schema(value_type = Option<Value>)]
     input_schema: Option<Box<RawValue>>,
+    #[schema(value_type = Option<Value>)]
     output_schema: Option<Box<RawValue>>,
 }
 
@@ -45,6 +50,16 @@ struct Described {
     output_schema: Option<String>,
 }
 
+/// Uploads a component. What is the same is there once.
+#[utoipa::path(
+    post, path = "/modules", operation_id = "upload_module", tag = "modules",
+    request_body(content = Vec<u8>, content_type = "application/wasm"),
+    responses(
+        (status = 201, body = Module),
+        (status = 200, body = Module, description = "It was there already.")
+    ),
+    security(("bearer" = ["deploy"]))
+)]
 pub async fn upload(State(api): State<Api>, request: Keyed<scope::Deploy, body::Component>) -> Result<Response> {
     let prepared = async {
         let tenant = request.caller.tenant.clone();
@@ -70,7 +85,11 @@ impl Work for Upload {
     }
 }
 
-/// Oldest first.
+/// Lists the modules, oldest first.
+#[utoipa::path(
+    get, path = "/modules", operation_id = "list_modules", tag = "modules",
+    params(Asked), responses((status = 200, body = Page<Module>)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -82,6 +101,11 @@ pub async fn list(
     Ok(Json(Page::of(rows, limit, |row| page::cursor(row.created_at, &row.digest), view)?))
 }
 
+/// Shows a module.
+#[utoipa::path(
+    get, path = "/modules/{digest}", operation_id = "show_module", tag = "modules",
+    responses((status = 200, body = Module)), security(("bearer" = ["read"]))
+)]
 pub async fn show(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -91,6 +115,11 @@ pub async fn show(
     Ok(Json(view(row.ok_or_else(unknown)?)?))
 }
 
+/// Deletes a module that no version of an activity uses.
+#[utoipa::path(
+    delete, path = "/modules/{digest}", operation_id = "delete_module", tag = "modules",
+    responses((status = 204)), security(("bearer" = ["deploy"]))
+)]
 pub async fn delete(
     State(api): State<Api>,
     Path(digest): Path<String>,

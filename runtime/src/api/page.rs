@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use data_encoding::BASE64URL_NOPAD;
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::error::{Problem, Result};
@@ -18,15 +19,16 @@ const NUMBER: u8 = 2;
 const NUMBER_AND_NAME: u8 = 3;
 
 /// One page of a list. `after` is the cursor for the next one; absent at the end.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Page<T> {
     pub items: Vec<T>,
     pub after: Option<String>,
 }
 
 /// What may be asked of a list without filters.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct Asked {
     pub after: Option<String>,
     pub limit: Option<u32>,

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
@@ -18,7 +19,7 @@ use crate::gateway::Gateway;
 use crate::gateway::provider::{Confidence, Profile};
 use crate::store::{self, Tx};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Provider {
     name: String,
     version: String,
@@ -32,21 +33,27 @@ pub struct Provider {
 }
 
 /// A profile with the TOML text that it was read from.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = ProviderText)]
 pub struct Shown {
     #[serde(flatten)]
     provider: Provider,
     profile: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = PutProvider)]
 pub struct Put {
     /// A TOML text.
     profile: String,
 }
 
-/// By name.
+/// Lists the provider profiles by name.
+#[utoipa::path(
+    get, path = "/providers", operation_id = "list_providers", tag = "providers",
+    params(Asked), responses((status = 200, body = Page<Provider>)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -62,6 +69,11 @@ pub async fn list(
     Ok(Json(Page::of(all, limit, |provider| page::name_cursor(&provider.name), Ok)?))
 }
 
+/// Shows a provider profile with its text.
+#[utoipa::path(
+    get, path = "/providers/{name}", operation_id = "show_provider", tag = "providers",
+    responses((status = 200, body = Shown)), security(("bearer" = ["read"]))
+)]
 pub async fn show(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -73,6 +85,16 @@ pub async fn show(
     Ok(Json(Shown { provider: view(profile, own), profile: profile.text.clone() }))
 }
 
+/// Puts a provider profile of your own.
+#[utoipa::path(
+    put, path = "/providers/{name}", operation_id = "put_provider", tag = "providers",
+    request_body = Put,
+    responses(
+        (status = 201, body = Provider),
+        (status = 200, body = Provider, description = "It replaces the one that was there.")
+    ),
+    security(("bearer" = ["deploy"]))
+)]
 pub async fn put(State(api): State<Api>, Path(name): Path<String>, request: Keyed<scope::Deploy>) -> Result<Response> {
     let prepared = async {
         let text = request.parse::<Put>(&api)?.profile;
@@ -106,7 +128,11 @@ impl Work for Replaced {
     }
 }
 
-/// Takes the tenant's own profile away; one that comes with the program is in its place again.
+/// Takes a profile of your own away. One that comes with the program is in its place again.
+#[utoipa::path(
+    delete, path = "/providers/{name}", operation_id = "delete_provider", tag = "providers",
+    responses((status = 204)), security(("bearer" = ["deploy"]))
+)]
 pub async fn delete(
     State(api): State<Api>,
     Path(name): Path<String>,

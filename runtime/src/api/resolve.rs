@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::auth::{Caller, scope};
@@ -24,8 +25,9 @@ const LONGEST_NOTE: usize = 4096;
 /// The longest response, in bytes of JSON.
 const LONGEST_RESPONSE: usize = 256 << 10;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Resolve)]
 pub struct Body {
     outcome: Said,
     /// The answer that the run gets, for an effect that happened.
@@ -36,24 +38,33 @@ pub struct Body {
     by: Option<String>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = Resolution)]
 enum Said {
     Happened,
     DidNotHappen,
     SendAgain,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = SuppliedAnswer)]
 struct Supplied {
     status: u16,
     #[serde(default)]
+    #[schema(value_type = Vec<Vec<String>>)]
     headers: Vec<(String, String)>,
     /// A string is the body as it is; any other JSON value is its own text.
+    #[schema(value_type = Option<serde_json::Value>)]
     body: Option<Box<RawValue>>,
 }
 
+/// Says what became of an effect whose outcome nobody knows.
+#[utoipa::path(
+    post, path = "/effects/{effect}/resolve", operation_id = "resolve_effect", tag = "effects",
+    request_body = Body, responses((status = 200, body = effects::Effect)), security(("bearer" = ["run"]))
+)]
 pub async fn resolve(
     State(api): State<Api>,
     Path(effect): Path<String>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::extract::State;
 use serde::Deserialize;
 use tokio::time::Instant;
+use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::auth::{Caller, scope};
@@ -27,15 +28,17 @@ const POLL: Duration = Duration::from_secs(5);
 
 pub const STATES: [&str; 6] = ["queued", "running", "waiting", "completed", "failed", "cancelled"];
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct Wait {
     /// Seconds.
     wait: Option<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct List {
     activity: Option<String>,
     state: Option<String>,
@@ -47,7 +50,11 @@ pub struct List {
     limit: Option<u32>,
 }
 
-/// The snapshot; with `wait`, once the run has ended or the time is over.
+/// Shows a run. With `wait`, once it has ended or the time is over.
+#[utoipa::path(
+    get, path = "/runs/{run}", operation_id = "show_run", tag = "runs",
+    params(Wait), responses((status = 200, body = Run)), security(("bearer" = ["read"]))
+)]
 pub async fn show(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -61,6 +68,11 @@ pub async fn show(
     Ok(Json(Run::new(row.ok_or_else(unknown)?)?))
 }
 
+/// Lists the runs, newest first.
+#[utoipa::path(
+    get, path = "/runs", operation_id = "list_runs", tag = "runs",
+    params(List), responses((status = 200, body = Page<Summary>)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -85,7 +97,11 @@ pub async fn list(
     Ok(Json(Page { items: rows.into_iter().map(Summary::new).collect::<Result<_>>()?, after }))
 }
 
-/// In their order.
+/// Lists the attempts of a run, in their order.
+#[utoipa::path(
+    get, path = "/runs/{run}/attempts", operation_id = "list_attempts", tag = "runs",
+    params(Asked), responses((status = 200, body = Page<Attempt>)), security(("bearer" = ["read"]))
+)]
 pub async fn attempts(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -99,6 +115,11 @@ pub async fn attempts(
     Ok(Json(Page::of(rows, limit, |row| page::number_cursor(row.attempt), Attempt::new)?))
 }
 
+/// Lists the effects of a run, oldest first.
+#[utoipa::path(
+    get, path = "/runs/{run}/effects", operation_id = "list_effects_of_run", tag = "effects",
+    params(effects::OfRun), responses((status = 200, body = Page<Effect>)), security(("bearer" = ["read"]))
+)]
 pub async fn effects(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -109,7 +130,11 @@ pub async fn effects(
     Ok(Json(effects::page(&api, &caller.tenant, effects::List::of_run(row.run_id, query)).await?))
 }
 
-/// In the order of the attempts.
+/// Shows what the attempts of a run have written, in the order of the attempts.
+#[utoipa::path(
+    get, path = "/runs/{run}/log", operation_id = "list_log", tag = "runs",
+    params(Asked), responses((status = 200, body = Page<Log>)), security(("bearer" = ["read"]))
+)]
 pub async fn log(
     State(api): State<Api>,
     caller: Caller<scope::Read>,

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
 use super::auth::{Caller, scope};
@@ -17,18 +18,25 @@ use crate::store::{self, Tx};
 
 const LONGEST_VALUE: usize = 8192;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = PutSecret)]
 pub struct Put {
     value: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Secret)]
 pub struct Name {
     name: String,
     updated_at: Time,
 }
 
+/// Puts a secret. Its value is never shown again.
+#[utoipa::path(
+    put, path = "/secrets/{name}", operation_id = "put_secret", tag = "secrets",
+    request_body = Put, responses((status = 204)), security(("bearer" = ["deploy"]))
+)]
 pub async fn put(State(api): State<Api>, Path(name): Path<String>, request: Keyed<scope::Deploy>) -> Result<Response> {
     let prepared = async {
         name::check("secret name", &name)?;
@@ -58,7 +66,11 @@ impl Work for Stored {
     }
 }
 
-/// By name.
+/// Lists the names of the secrets.
+#[utoipa::path(
+    get, path = "/secrets", operation_id = "list_secrets", tag = "secrets",
+    params(Asked), responses((status = 200, body = Page<Name>)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -71,6 +83,11 @@ pub async fn list(
     Ok(Json(Page::of(rows, limit, |row| page::name_cursor(&row.name), view)?))
 }
 
+/// Deletes a secret.
+#[utoipa::path(
+    delete, path = "/secrets/{name}", operation_id = "delete_secret", tag = "secrets",
+    responses((status = 204)), security(("bearer" = ["deploy"]))
+)]
 pub async fn delete(
     State(api): State<Api>,
     Path(name): Path<String>,

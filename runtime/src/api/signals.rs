@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::auth::{Caller, scope};
@@ -19,25 +20,29 @@ use crate::store::resolution::{Outcome, Resolved};
 use crate::store::signal::{self, Delivered, Delivery, Named, Resolving};
 use crate::store::{Tx, effect, run};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct Options {
     /// For senders that cannot set a header. The header goes before it; empty is none.
     idempotency_key: Option<String>,
     /// An open effect of the run that the signal settles: its id or its wire key.
     resolves: Option<String>,
+    #[param(inline)]
     outcome: Option<Said>,
 }
 
 /// What the signal says about the effect.
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = SignalOutcome)]
 enum Said {
     Happened,
     DidNotHappen,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = SignalAnswer)]
 pub struct Answered {
     /// False: the key was there already, and nothing was added.
     signal_delivered: bool,
@@ -46,16 +51,25 @@ pub struct Answered {
     effect_resolved: Option<bool>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Signal {
     sequence: i64,
     name: String,
+    #[schema(value_type = Value)]
     payload: Box<RawValue>,
     received_at: Time,
     read: bool,
 }
 
+/// Delivers a signal to a run.
+///
 /// A signal's key is kept with its run, for as long as the run: it has no other record.
+#[utoipa::path(
+    post, path = "/runs/{run}/signals/{name}", operation_id = "deliver_signal", tag = "signals",
+    params(Options),
+    request_body(content = Option<Value>, description = "The payload: any JSON value, `null` if absent."),
+    responses((status = 202, body = Answered), (status = 429)), security(("bearer" = ["run"]))
+)]
 pub async fn deliver(
     State(api): State<Api>,
     Path((run, name)): Path<(String, String)>,
@@ -131,7 +145,11 @@ impl Work for Deliver {
     }
 }
 
-/// In the order in which they were received.
+/// Lists the signals of a run, in the order in which they were received.
+#[utoipa::path(
+    get, path = "/runs/{run}/signals", operation_id = "list_signals", tag = "signals",
+    params(Asked), responses((status = 200, body = Page<Signal>)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,

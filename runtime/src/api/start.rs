@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::auth::scope;
@@ -36,15 +37,18 @@ const MAX_DELAY_DAYS: i64 = 366;
 
 const NORMAL_PRIORITY: i16 = 5;
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = StartRun)]
 pub struct Start {
     /// Any JSON value, kept as the text that was sent.
+    #[schema(value_type = Option<Value>)]
     input: Option<Box<RawValue>>,
     /// A business id, unique among the activity's runs as `reuse` says.
     run_name: Option<String>,
     reuse: Option<Reused>,
     /// Fields that replace those of the policy's retry.
+    #[schema(value_type = Option<Retry>)]
     retry: Option<serde_json::Map<String, Value>>,
     /// No attempt begins before it.
     start_at: Option<DateTime<Utc>>,
@@ -62,8 +66,9 @@ pub struct Start {
     idempotency_key: Option<String>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = Reuse)]
 pub enum Reused {
     Allow,
     Reject,
@@ -84,14 +89,27 @@ impl Start {
 }
 
 /// Delivered with the start; with `attach`, to the run that is there.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct FirstSignal {
     name: String,
+    #[schema(value_type = Option<Value>)]
     payload: Option<Box<RawValue>>,
     idempotency_key: Option<String>,
 }
 
+/// Starts a run.
+#[utoipa::path(
+    post, path = "/activities/{name}/runs", operation_id = "start_run", tag = "runs",
+    request_body = Start,
+    responses(
+        (status = 201, body = Started,
+            headers(("Location", description = "The path of the run."))),
+        (status = 200, body = Started, description = "The run that was there, of its name or its key."),
+        (status = 429)
+    ),
+    security(("bearer" = ["run"]))
+)]
 pub async fn start(
     State(api): State<Api>,
     Path(name): Path<String>,

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
@@ -16,12 +17,17 @@ use super::page::{self, Asked, Page};
 use super::{Api, body, name};
 use crate::store::{self, Tx};
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
     tenant: String,
 }
 
+/// Makes a tenant.
+#[utoipa::path(
+    post, path = "/tenants", operation_id = "create_tenant", tag = "tenants",
+    request_body = Tenant, responses((status = 201, body = Tenant)), security(("bearer" = ["admin"]))
+)]
 pub async fn create(State(api): State<Api>, request: Keyed<scope::Admin>) -> Result<Response> {
     request
         .carry_out(&api, async {
@@ -32,7 +38,11 @@ pub async fn create(State(api): State<Api>, request: Keyed<scope::Admin>) -> Res
         .await
 }
 
-/// By name.
+/// Lists the tenants by name.
+#[utoipa::path(
+    get, path = "/tenants", operation_id = "list_tenants", tag = "tenants",
+    params(Asked), responses((status = 200, body = Page<Tenant>)), security(("bearer" = ["admin"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     _: Caller<scope::Admin>,
@@ -45,7 +55,11 @@ pub async fn list(
     Ok(Json(Page::of(tenants, limit, |tenant: &String| page::name_cursor(tenant), view)?))
 }
 
-/// No attempt of the tenant begins until it is resumed; those under way end by themselves.
+/// Pauses a tenant. None of its attempts begins until it is resumed; those under way end by themselves.
+#[utoipa::path(
+    post, path = "/tenants/{tenant}/pause", operation_id = "pause_tenant", tag = "tenants",
+    responses((status = 204)), security(("bearer" = ["admin"]))
+)]
 pub async fn pause(
     State(api): State<Api>,
     Path(tenant): Path<String>,
@@ -54,6 +68,11 @@ pub async fn pause(
     set_paused(&api, tenant, &request, true).await
 }
 
+/// Resumes a paused tenant.
+#[utoipa::path(
+    post, path = "/tenants/{tenant}/resume", operation_id = "resume_tenant", tag = "tenants",
+    responses((status = 204)), security(("bearer" = ["admin"]))
+)]
 pub async fn resume(
     State(api): State<Api>,
     Path(tenant): Path<String>,

@@ -2,9 +2,11 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(transparent)]
+#[schema(value_type = String, format = DateTime)]
 pub struct Time(String);
 
 impl From<DateTime<Utc>> for Time {

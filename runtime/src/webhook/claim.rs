@@ -4,11 +4,12 @@
 use hmac::{Hmac, KeyInit, Mac};
 use serde::Deserialize;
 use sha2::{Sha256, Sha512};
+use utoipa::ToSchema;
 
 /// More signatures of one delivery are not looked at.
 const MOST_SIGNATURES: usize = 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
     Sha256,

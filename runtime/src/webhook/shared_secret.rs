@@ -3,10 +3,11 @@
 use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER_PERMISSIVE};
 use http::HeaderName;
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::{Algorithm, Claim};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
     Hex,

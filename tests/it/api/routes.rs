@@ -1,5 +1,6 @@
-//! Every route under `/v1`: which scope opens it, and what it answers for one's own ids and for those of nobody. A test compares
-//! this list with what the server itself says that it has.
+//! Every route under `/v1` that a token opens: which scope it needs, and what it answers for one's own ids and for those of
+//! nobody. A test compares this list with what the server itself says that it has. What OpenWOP clients are answered is tested
+//! beside this, and deliveries of webhooks, which come without a token.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +8,9 @@ use deedbox::token::Scope;
 use serde_json::{Value, json};
 
 use super::Api;
+
+/// Its sender has no token.
+const DELIVERY: (&str, &str) = ("POST", "/v1/hooks/{}");
 
 /// What goes along with a request.
 #[derive(Clone, Debug)]
@@ -101,6 +105,9 @@ fn reading() -> Vec<Route> {
         read("/v1/secrets"),
         read("/v1/providers"),
         read("/v1/providers/{provider}"),
+        read("/v1/hooks"),
+        read("/v1/hooks/{hook}"),
+        read("/v1/hooks/{hook}/deliveries"),
     ]
 }
 
@@ -132,6 +139,8 @@ fn deploying() -> Vec<Route> {
         deploy("DELETE", "/v1/secrets/{secret}", 204),
         deploy("PUT", "/v1/providers/{provider}", 400).with(json!({ "profile": "nonsense" })).whatever_the_id(),
         deploy("DELETE", "/v1/providers/{provider}", 204),
+        deploy("PUT", "/v1/hooks/{hook}", 400).with(json!({ "verify": 1 })).whatever_the_id(),
+        deploy("DELETE", "/v1/hooks/{hook}", 204),
     ]
 }
 
@@ -159,12 +168,12 @@ pub async fn served(api: &Api) -> BTreeSet<(String, String)> {
         let methods = methods.filter(|method| ["GET", "PUT", "POST", "DELETE", "PATCH"].contains(&method.as_str()));
         served.extend(methods.map(|method| (method, blank(path))));
     }
-    served.retain(|(_, path)| path.starts_with("/v1/"));
+    served.retain(|(method, path)| path.starts_with("/v1/") && (method.as_str(), path.as_str()) != DELIVERY);
     served
 }
 
 /// A path with `{}` for each of its parameters.
-fn blank(path: &str) -> String {
+pub fn blank(path: &str) -> String {
     let segments = path.split('/').map(|segment| if segment.starts_with('{') { "{}" } else { segment });
     segments.collect::<Vec<_>>().join("/")
 }

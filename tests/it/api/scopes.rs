@@ -84,6 +84,10 @@ async fn ids(api: &Api, admin: &Client) -> (Ids, Ids) {
     let made = admin.post("/v1/tenants/acme/tokens", &json!({})).await.expect(201);
     let token_id = made["token_id"].as_str().unwrap().to_owned();
     let mut all = belongings(api).await;
+    api.acme.put("/v1/secrets/signing", &json!({ "value": "x" })).await.expect(204);
+    let hook = json!({ "verify": { "scheme": "github", "secret": "signing" }, "start": { "activity": "send" } });
+    api.acme.put("/v1/hooks/mine", &hook).await.expect(201);
+    all.push(("hook", "mine".to_owned(), "none".to_owned()));
     all.push(("tenant", "acme".to_owned(), "nobody".to_owned()));
     all.push(("token", token_id, no_run()));
     all.push(("signal", "go".to_owned(), "go".to_owned()));

@@ -87,7 +87,9 @@ async fn every_view_of_a_run_is_there_in_every_state() {
     let runs = Runs::begin().await;
     let api = &runs.api;
     let mut seen = 0;
-    for look in Operation::all(api).await.into_iter().filter(|one| one.method == Method::GET) {
+    // A run that was started without a callback has none.
+    let is_there = |one: &Operation| one.method == Method::GET && !one.template.ends_with("/callback");
+    for look in Operation::all(api).await.into_iter().filter(is_there) {
         for (state, run) in &runs.all {
             let Some(path) = look.path_of_run(run) else { continue };
             assert!(state.starts_with(api.run(run).await["state"].as_str().unwrap()) || *state == "paused");

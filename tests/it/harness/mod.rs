@@ -55,13 +55,21 @@ pub fn component(name: &str) -> Vec<u8> {
 
 /// A Python that has the client of the OpenWOP specification.
 pub fn openwop_python() -> PathBuf {
-    let given = given("DEEDBOX_OPENWOP_PYTHON").map(PathBuf::from);
-    let has_client = |python: &PathBuf| {
-        let imported = Command::new(python).args(["-c", "import openwop_client"]).output();
+    python("DEEDBOX_OPENWOP_PYTHON", "openwop_client").expect("the OpenWOP client: `cargo xtask test` installs it")
+}
+
+/// A Python that has Schemathesis.
+pub fn schemathesis_python() -> PathBuf {
+    python("DEEDBOX_SCHEMATHESIS", "schemathesis").expect("Schemathesis: `cargo xtask test --long` installs it")
+}
+
+/// The Python that a variable names, or the system's, if it can import the module.
+fn python(variable: &str, module: &str) -> Option<PathBuf> {
+    let has_module = |python: &PathBuf| {
+        let imported = Command::new(python).args(["-c", &format!("import {module}")]).output();
         imported.is_ok_and(|ended| ended.status.success())
     };
-    let found = given.into_iter().chain([PathBuf::from("python3")]).find(has_client);
-    found.expect("the OpenWOP client is missing: `cargo xtask test` installs it or says what it needs")
+    given(variable).map(PathBuf::from).into_iter().chain([PathBuf::from("python3")]).find(has_module)
 }
 
 /// Whether the long suite was asked for, as `cargo xtask test --long` does.

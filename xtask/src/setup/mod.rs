@@ -6,8 +6,8 @@
 mod apt;
 mod debian;
 mod nats;
-mod openwop;
 mod postgres;
+mod python;
 mod wasm;
 mod wasm_std;
 
@@ -37,7 +37,16 @@ pub fn nats_only(settings: &Settings) -> Result<PathBuf> {
 
 /// A Python that has the client of the OpenWOP specification, which only tests need.
 pub fn openwop_only(settings: &Settings, workspace: &Workspace) -> Result<PathBuf> {
-    report::step(openwop::STEP, || openwop::ensure(settings, &workspace.root.join(openwop::REQUIREMENTS)))
+    environment(settings, workspace, &python::OPENWOP)
+}
+
+/// A Python that has what makes up requests, which only the long suite needs.
+pub fn schemathesis_only(settings: &Settings, workspace: &Workspace) -> Result<PathBuf> {
+    environment(settings, workspace, &python::SCHEMATHESIS)
+}
+
+fn environment(settings: &Settings, workspace: &Workspace, program: &python::Program) -> Result<PathBuf> {
+    report::step(program.step, || python::ensure(settings, program, &workspace.root))
 }
 
 pub fn wasm_only(settings: &Settings) -> Result<Compiler> {

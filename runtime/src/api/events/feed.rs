@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::cursor;
@@ -26,7 +27,8 @@ pub struct Only {
 }
 
 /// An event as its owner sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
 pub struct Event {
     /// Where to go on behind it.
     #[serde(skip)]
@@ -38,6 +40,7 @@ pub struct Event {
     /// Its number within its run, from 1. Only where one run is followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<i64>,
+    #[schema(value_type = Object)]
     data: Box<RawValue>,
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::pointer::Pointer;
 use super::text::{Arrived, Text, WrittenText, read_header, read_pointer};
@@ -19,8 +20,9 @@ const MAX_TOLERANCE_S: u32 = 3_600;
 const MAX_PREFIX_BYTES: usize = 64;
 
 /// A hook as it is written.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HookConfig)]
 pub struct Written {
     verify: Verify,
     delivery_id: Option<WrittenText>,
@@ -30,8 +32,9 @@ pub struct Written {
     signal: Option<WrittenSignal>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HookVerify)]
 struct Verify {
     scheme: SchemeName,
     secret: SecretNames,
@@ -42,8 +45,9 @@ struct Verify {
     algorithm: Option<Algorithm>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = HookScheme)]
 enum SchemeName {
     Stripe,
     Github,
@@ -51,15 +55,16 @@ enum SchemeName {
     Hmac,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, ToSchema)]
 #[serde(untagged, expecting = "must be the name of a secret, or a list of one or two")]
 enum SecretNames {
     One(String),
     Several(Vec<String>),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HookCondition)]
 struct WrittenCondition {
     pointer: Option<String>,
     header: Option<String>,
@@ -67,8 +72,9 @@ struct WrittenCondition {
     among: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HookStart)]
 struct WrittenStart {
     activity: String,
     input: Option<WrittenPart>,
@@ -78,8 +84,9 @@ struct WrittenStart {
     labels: BTreeMap<String, WrittenText>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HookSignal)]
 struct WrittenSignal {
     run: WrittenRun,
     name: WrittenText,
@@ -87,8 +94,9 @@ struct WrittenSignal {
 }
 
 /// The run's id, or with `run_name` the run that a business id stands for.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HookRun)]
 struct WrittenRun {
     value: Option<String>,
     pointer: Option<String>,
@@ -97,8 +105,9 @@ struct WrittenRun {
     run_name: Option<WrittenName>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HookRunName)]
 struct WrittenName {
     activity: String,
     value: Option<String>,
@@ -107,15 +116,17 @@ struct WrittenName {
     template: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(untagged, expecting = "must be \"body\", or an object with a pointer")]
+#[schema(as = HookPart)]
 enum WrittenPart {
     Word(String),
     Place(WrittenPlace),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HookPlace)]
 struct WrittenPlace {
     pointer: String,
 }

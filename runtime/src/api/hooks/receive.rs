@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::config::{Config, Written};
@@ -31,7 +32,8 @@ const REFUSED: &str =
 const LONGEST_KEY: usize = 255;
 
 /// What a delivery is answered with.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = HookAnswer)]
 pub struct Told {
     /// False: nothing was done, and nothing will be when it is sent again.
     pub accepted: bool,
@@ -53,6 +55,21 @@ pub struct Known {
 pub const MAX_ARRIVING: usize = 64;
 const ARRIVAL: Duration = Duration::from_secs(10);
 
+/// Takes a webhook from its sender, who proves itself by the signature.
+///
+/// The delivery's own id is its request key: what comes twice is answered twice and done once. No such hook and a
+/// wrong signature are one answer.
+#[utoipa::path(
+    post, path = "/hooks/{name}", operation_id = "deliver_webhook", tag = "hooks",
+    request_body(content = Value, description = "As the sender makes it; the signature is over its bytes."),
+    responses(
+        (status = 200, body = Told, description = "The hook does not want it."),
+        (status = 202, body = Told),
+        (status = 401),
+        (status = 422),
+        (status = 429)
+    )
+)]
 pub async fn deliver(State(api): State<Api>, Path(name): Path<String>, request: Request) -> Result<Response> {
     let (parts, body) = request.into_parts();
     // Read before anything is looked up: else the time of a refusal would tell whether there is a hook. Nobody has proved anything

@@ -3,6 +3,7 @@
 use axum::http::{HeaderMap, HeaderName};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use super::pointer::{self, Pointer};
 use crate::api::error::{Problem, Result};
@@ -17,8 +18,9 @@ pub struct Arrived<'a> {
 }
 
 /// How a text is written in a hook: one of these members.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = HookText)]
 pub struct WrittenText {
     pub value: Option<String>,
     pub pointer: Option<String>,

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::control::{Control, Wish};
 use super::{ids, run as view};
@@ -18,8 +19,9 @@ use crate::store::Tx;
 
 const MAX_RUNS: usize = 100;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = OpenwopCancelRuns)]
 struct Body {
     run_ids: Vec<String>,
     reason: Option<String>,
@@ -31,22 +33,30 @@ struct Cancel {
     reason: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = OpenwopCancelledRuns)]
 struct Results {
     results: Vec<Entry>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopCancelledRun)]
 struct Entry {
     run_id: String,
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     error: Option<Value>,
 }
 
+/// Cancels up to a hundred runs, each by itself. What is wrong with one stands in its own entry.
+#[utoipa::path(
+    post, path = "/runs:bulk-cancel", operation_id = "openwop_cancel_runs", tag = "openwop",
+    request_body = Body, responses((status = 200, body = Results)), security(("bearer" = ["run"]))
+)]
 pub async fn cancel(State(api): State<Api>, request: Keyed<scope::Run>) -> Result<Response> {
     let prepared = async {
         let body: Body = request.parse(&api)?;

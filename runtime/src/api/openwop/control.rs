@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{ids, run as view};
@@ -16,28 +17,32 @@ use crate::api::time::Time;
 use crate::api::{Api, body};
 use crate::store::{Tx, run};
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = OpenwopReason)]
 struct Reason {
     reason: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = OpenwopPause)]
 struct Pause {
     reason: Option<String>,
     drain_policy: Option<Drain>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = OpenwopDrain)]
 enum Drain {
     Immediate,
     DrainCurrentNode,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopChanged)]
 struct Changed {
     run_id: String,
     status: &'static str,
@@ -45,7 +50,11 @@ struct Changed {
     paused_at: Option<Time>,
 }
 
-/// 200, while the worker stops the attempt as well.
+/// Cancels a run. Its worker stops the attempt as well.
+#[utoipa::path(
+    post, path = "/runs/{run}/cancel", operation_id = "openwop_cancel_run", tag = "openwop",
+    request_body = Option<Reason>, responses((status = 200, body = Changed)), security(("bearer" = ["run"]))
+)]
 pub async fn cancel(
     State(api): State<Api>,
     Path(segment): Path<String>,
@@ -61,6 +70,22 @@ pub async fn cancel(
     };
     request.carry_out(&api, prepared).await
 }
+
+/// Pauses a run. The attempt that is under way is stopped: its effects replay when the run goes on.
+#[utoipa::path(
+    post, path = "/runs/{run}:pause", operation_id = "openwop_pause_run", tag = "openwop",
+    request_body = Option<Pause>, responses((status = 202, body = Changed), (status = 422)), security(("bearer" = ["run"]))
+)]
+#[expect(dead_code, reason = "it describes a part of what `act` does")]
+fn pause_run() {}
+
+/// Resumes a paused run.
+#[utoipa::path(
+    post, path = "/runs/{run}:resume", operation_id = "openwop_resume_run", tag = "openwop",
+    request_body = Option<Reason>, responses((status = 202, body = Changed)), security(("bearer" = ["run"]))
+)]
+#[expect(dead_code, reason = "it describes a part of what `act` does")]
+fn resume_run() {}
 
 /// `POST /runs/{runId}:pause` and `:resume`.
 pub async fn act(

@@ -18,6 +18,16 @@ pub const LOG_VERSION: u32 = 3;
 /// The profile of the conformance suite's own routes.
 const SEAMS: &str = "openwop-conformance-seams-v2";
 
+/// What this host offers.
+#[utoipa::path(
+    get, path = "/.well-known/openwop", operation_id = "openwop_discover", tag = "openwop",
+    params(("If-None-Match" = Option<String>, Header, description = "The ETag of what the caller has.")),
+    responses(
+        (status = 200, body = std::collections::BTreeMap<String, Value>,
+            headers(("ETag", description = "Changes when the answer does."))),
+        (status = 304)
+    )
+)]
 pub async fn show(State(api): State<Api>, headers: HeaderMap) -> Result<Response> {
     tagged(&headers, &document(&api.config.api))
 }

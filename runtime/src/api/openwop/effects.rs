@@ -3,6 +3,7 @@
 
 use axum::extract::State;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::ids;
 use crate::api::auth::{Caller, scope};
@@ -12,15 +13,17 @@ use crate::api::time::Time;
 use crate::api::{Api, name};
 use crate::store::{run, send};
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopSends)]
 pub struct Witness {
     run_id: String,
     effects: Vec<Row>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopSend)]
 struct Row {
     effect_id: String,
     node_id: String,
@@ -32,6 +35,11 @@ struct Row {
     at: Time,
 }
 
+/// Lists the sends of a run, each with the identity of its effect.
+#[utoipa::path(
+    get, path = "/runs/{run}/effects", operation_id = "openwop_list_sends", tag = "openwop",
+    responses((status = 200, body = Witness)), security(("bearer" = ["read"]))
+)]
 pub async fn show(
     State(api): State<Api>,
     caller: Caller<scope::Read>,

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::log::Event;
@@ -41,23 +42,26 @@ const AGAIN: Duration = Duration::from_millis(200);
 const MAX_BUFFER_MS: u64 = 5_000;
 
 /// Parameters that are not known here are passed over: clients send `resumable`, which every stream of ours is.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
 pub struct Followed {
     stream_mode: Option<String>,
     buffer_ms: Option<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
 pub struct Polled {
     /// The number of the last event that the caller has; -1 is what an empty log answers.
     after_sequence: Option<i64>,
     timeout: Option<u64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopPoll)]
 pub struct Poll {
     run_id: String,
     events: Vec<Event>,
@@ -67,7 +71,16 @@ pub struct Poll {
     is_terminal: bool,
 }
 
-/// The events of a run as they happen, until it has ended and all was told.
+/// Follows a run as server-sent events, until it has ended and all was told.
+#[utoipa::path(
+    get, path = "/runs/{run}/events", operation_id = "openwop_follow_run", tag = "openwop",
+    params(
+        Followed,
+        ("Last-Event-ID" = Option<u32>, Header, description = "The number of the last event that was seen.")
+    ),
+    responses((status = 200, body = Event, content_type = "text/event-stream"), (status = 429)),
+    security(("bearer" = ["read"]))
+)]
 pub async fn stream(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -93,7 +106,11 @@ pub async fn stream(
     Ok(stream::Stream::new(log, credential, at, modes, ms(buffer), seat).into_response())
 }
 
-/// The events behind a number, once there are any, the run has ended, or the time is over.
+/// Waits for the events behind a number. They are told once there are any, the run has ended, or the time is over.
+#[utoipa::path(
+    get, path = "/runs/{run}/events/poll", operation_id = "openwop_poll_run", tag = "openwop",
+    params(Polled), responses((status = 200, body = Poll)), security(("bearer" = ["read"]))
+)]
 pub async fn poll(
     State(api): State<Api>,
     caller: Caller<scope::Read>,

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
 use super::{ids, run as view};
 use crate::api::time::Time;
@@ -17,8 +18,9 @@ const SCHEMA_VERSION: u32 = 1;
 const NODE_TYPE: &str = "deedbox.activity";
 
 /// One event. No field may be added: the form is closed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopEvent)]
 pub struct Event {
     event_id: String,
     run_id: String,
@@ -26,6 +28,7 @@ pub struct Event {
     node_id: Option<String>,
     #[serde(rename = "type")]
     pub kind: String,
+    #[schema(value_type = Object)]
     payload: Value,
     timestamp: Time,
     /// From 0.

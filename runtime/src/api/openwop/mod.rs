@@ -17,27 +17,30 @@ mod runs;
 mod seams;
 mod version;
 
-use axum::Router;
 use axum::middleware::from_fn;
-use axum::routing::{get, post};
+use axum::routing::post;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Api;
 
+pub use control::{__path_pause_run, __path_resume_run};
 pub use seams::Holds;
 pub use version::mark;
 
-/// The routes of the profile; with `api.openwop_seams`, those of the conformance suite as well.
-pub fn routes(seams: bool) -> Router<Api> {
-    let routes = Router::new()
-        .route("/.well-known/openwop", get(discovery::show))
-        .route("/runs", post(runs::create).get(runs::list))
-        .route("/runs:bulk-cancel", post(bulk::cancel))
+/// The routes of the profile; with `api.openwop_seams`, those of the conformance suite as well, which are not described.
+pub fn routes(seams: bool) -> OpenApiRouter<Api> {
+    let routes = OpenApiRouter::default()
+        .routes(routes!(discovery::show))
+        .routes(routes!(runs::create, runs::list))
+        .routes(routes!(bulk::cancel))
+        .routes(routes!(runs::show))
         // The router cannot tell `{run}:pause` from `{run}`.
-        .route("/runs/{run}", get(runs::show).post(control::act))
-        .route("/runs/{run}/cancel", post(control::cancel))
-        .route("/runs/{run}/events", get(events::stream))
-        .route("/runs/{run}/events/poll", get(events::poll))
-        .route("/runs/{run}/effects", get(effects::show));
-    let routes = if seams { routes.merge(seams::routes()) } else { routes };
+        .route("/runs/{run}", post(control::act))
+        .routes(routes!(control::cancel))
+        .routes(routes!(events::stream))
+        .routes(routes!(events::poll))
+        .routes(routes!(effects::show));
+    let routes = if seams { routes.merge(seams::routes().into()) } else { routes };
     routes.layer(from_fn(version::negotiate))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::discovery::LOG_VERSION;
 use super::ids;
@@ -21,8 +22,9 @@ pub const SCOPE: &str = "openwop.scope";
 const ISSUER: &str = "urn:deedbox:api-key";
 
 /// A run as it is now. No field may be added: the form is closed.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopRun)]
 pub struct Snapshot {
     run_id: String,
     workflow_id: String,
@@ -44,15 +46,17 @@ pub struct Snapshot {
     metadata: BTreeMap<String, String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = OpenwopOwner)]
 pub struct Owner {
     tenant: String,
     subject: Subject,
 }
 
 /// Tokens speak for their tenant: which of them has started a run is not kept.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopSubject)]
 struct Subject {
     issuer: &'static str,
     subject_id: String,
@@ -61,12 +65,14 @@ struct Subject {
     kind: &'static str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = OpenwopFailure)]
 pub struct Failure {
     code: String,
     message: String,
     /// An object.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     details: Option<Value>,
 }
 

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::run::{RESERVED, SCOPE, Snapshot, TAG};
@@ -30,30 +31,40 @@ const DEDUP: &str = "openwop-dedup";
 /// The largest page that the specification allows.
 const MAX_PAGE: u32 = 1000;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = OpenwopCreateRun)]
 pub struct Create {
     /// The activity's name.
     workflow_id: Option<String>,
     /// An object; an empty one if absent.
+    #[schema(value_type = Option<Object>)]
     inputs: Option<Box<RawValue>>,
     /// The token's own.
     tenant_id: Option<String>,
     scope_id: Option<String>,
+    #[schema(ignore)]
     callback_url: Option<String>,
     #[serde(default)]
     tags: Vec<String>,
     #[serde(default)]
+    #[schema(value_type = BTreeMap<String, String>)]
     metadata: serde_json::Map<String, Value>,
+    #[schema(ignore)]
     residency: Option<IgnoredAny>,
+    #[schema(ignore)]
     mode: Option<IgnoredAny>,
+    #[schema(ignore)]
     eval_suite_ref: Option<IgnoredAny>,
+    #[schema(ignore)]
     agent_id: Option<IgnoredAny>,
+    #[schema(ignore)]
     configurable: Option<IgnoredAny>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopCreatedRun)]
 struct Created {
     run_id: String,
     status: &'static str,
@@ -61,8 +72,9 @@ struct Created {
     status_url: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
 pub struct List {
     limit: Option<u32>,
     cursor: Option<String>,
@@ -70,8 +82,9 @@ pub struct List {
     workflow_id: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OpenwopRuns)]
 pub struct Runs {
     runs: Vec<Snapshot>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +96,21 @@ pub fn max_page(config: &ApiConfig) -> u32 {
     config.max_page.min(MAX_PAGE)
 }
 
+/// Starts a run.
+#[utoipa::path(
+    post, path = "/runs", operation_id = "openwop_create_run", tag = "openwop",
+    params(
+        ("OpenWOP-Dedup" = Option<String>, Header, description = "`enforce`: no other run of the scope may live.")
+    ),
+    request_body = Create,
+    responses(
+        (status = 201, body = Created,
+            headers(("Location", description = "The path of the run."))),
+        (status = 422),
+        (status = 429)
+    ),
+    security(("bearer" = ["run"]))
+)]
 pub async fn create(State(api): State<Api>, headers: HeaderMap, request: Keyed<scope::Run>) -> Result<Response> {
     let tenant = &request.caller.tenant;
     let prepared = async {
@@ -154,7 +182,17 @@ impl Work for Begin {
     }
 }
 
-/// The snapshot, with a tag that changes when it does.
+/// Shows a run.
+#[utoipa::path(
+    get, path = "/runs/{run}", operation_id = "openwop_show_run", tag = "openwop",
+    params(("If-None-Match" = Option<String>, Header, description = "The ETag of what the caller has.")),
+    responses(
+        (status = 200, body = Snapshot,
+            headers(("ETag", description = "Changes when the answer does."))),
+        (status = 304)
+    ),
+    security(("bearer" = ["read"]))
+)]
 pub async fn show(
     State(api): State<Api>,
     caller: Caller<scope::Read>,
@@ -165,7 +203,11 @@ pub async fn show(
     discovery::tagged(&headers, &Snapshot::new(&caller.tenant, row)?)
 }
 
-/// Newest first.
+/// Lists the runs, newest first.
+#[utoipa::path(
+    get, path = "/runs", operation_id = "openwop_list_runs", tag = "openwop",
+    params(List), responses((status = 200, body = Runs)), security(("bearer" = ["read"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     caller: Caller<scope::Read>,

@@ -3,17 +3,20 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::api::error::Result;
 use crate::api::extract::raw;
 use crate::api::name;
+use crate::api::openapi::Failure;
 use crate::api::time::Time;
 use crate::store::start::NewRun;
 use crate::store::{self, run};
 
 /// What a start answers.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = StartedRun)]
 pub struct Started {
     run_id: Uuid,
     state: String,
@@ -32,12 +35,14 @@ pub struct Started {
 }
 
 /// A run without its input and output, as lists show it.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = RunSummary)]
 pub struct Summary {
     run_id: Uuid,
     activity: String,
     version: i32,
     state: String,
+    #[schema(value_type = Option<Failure>)]
     failure: Option<Box<RawValue>>,
     attempts: i32,
     /// Those that count against `max_attempts`.
@@ -48,6 +53,7 @@ pub struct Summary {
     waiting_for: Option<WaitingFor>,
     priority: i16,
     run_name: Option<String>,
+    #[schema(value_type = BTreeMap<String, String>)]
     labels: Box<RawValue>,
     paused: bool,
     /// Its owner wants it to end; while it runs, its worker stops the attempt.
@@ -60,7 +66,7 @@ pub struct Summary {
     ended_at: Option<Time>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct WaitingFor {
     #[serde(skip_serializing_if = "Option::is_none")]
     effect_id: Option<String>,
@@ -68,26 +74,30 @@ struct WaitingFor {
     signal: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Run {
     #[serde(flatten)]
     summary: Summary,
+    #[schema(value_type = Value)]
     input: Box<RawValue>,
+    #[schema(value_type = Option<Value>)]
     output: Option<Box<RawValue>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Attempt {
     attempt: i32,
     worker: String,
     started_at: Time,
     ended_at: Option<Time>,
     outcome: Option<String>,
+    #[schema(value_type = Option<Failure>)]
     failure: Option<Box<RawValue>>,
     peak_memory_bytes: Option<i64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = AttemptLog)]
 pub struct Log {
     attempt: i32,
     stream: String,

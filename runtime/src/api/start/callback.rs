@@ -2,6 +2,7 @@
 //! where a tenant may send.
 
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use crate::api::error::{Problem, Result};
 use crate::api::extract::stored;
@@ -10,8 +11,9 @@ use crate::gateway::callback::{DEFAULT_SECRET, Refused};
 use crate::policy::Policy;
 use crate::store::callback::NewCallback;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = StartCallback)]
 pub struct Asked {
     /// Absolute, http or https, at an origin that `policy.egress.allow` names.
     pub url: String,

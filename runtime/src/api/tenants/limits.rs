@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{known, unknown};
 use crate::api::Api;
@@ -24,8 +25,9 @@ const LONGEST_ATTEMPT_MS: u64 = 30 * 24 * 3600 * 1000;
 const MOST_SENDS_PER_S: f64 = 1_000_000.0;
 
 /// What bounds a tenant. Absent: no limit.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = TenantLimits)]
 pub struct Limits {
     /// Runs at once, on all nodes together; more stay queued.
     max_running: Option<u32>,
@@ -44,20 +46,30 @@ pub struct Limits {
     egress: Option<Ceiling>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = TenantBounds)]
 pub struct Bounds {
     #[serde(flatten)]
     limits: Limits,
     paused: bool,
 }
 
+/// Shows what bounds a tenant.
+#[utoipa::path(
+    get, path = "/tenants/{tenant}/limits", operation_id = "show_limits", tag = "tenants",
+    responses((status = 200, body = Bounds)), security(("bearer" = ["admin"]))
+)]
 pub async fn show(State(api): State<Api>, _: Caller<scope::Admin>, Path(tenant): Path<String>) -> Result<Json<Bounds>> {
     known(&tenant)?;
     let row = store::tenant::limits(&api.store, &tenant).await?;
     Ok(Json(view(row.ok_or_else(unknown)?)?))
 }
 
-/// Replaces all limits of the tenant.
+/// Replaces all limits of a tenant.
+#[utoipa::path(
+    put, path = "/tenants/{tenant}/limits", operation_id = "set_limits", tag = "tenants",
+    request_body = Limits, responses((status = 200, body = Bounds)), security(("bearer" = ["admin"]))
+)]
 pub async fn set(State(api): State<Api>, Path(tenant): Path<String>, request: Keyed<scope::Admin>) -> Result<Response> {
     request
         .carry_out(&api, async {

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -27,8 +28,9 @@ use crate::token::{self, Scope};
 const SHORTEST_S: u64 = 1;
 const LONGEST_S: u64 = 3660 * 24 * 3600;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = MintToken)]
 pub struct Mint {
     #[serde(default)]
     label: String,
@@ -39,26 +41,36 @@ pub struct Mint {
     expires_at: Option<DateTime<Utc>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = MintedToken)]
 pub struct Minted<'a> {
     token_id: String,
     /// In this answer and in no other.
+    #[schema(value_type = String)]
     token: &'a str,
+    #[schema(value_type = String)]
     label: &'a str,
+    #[schema(value_type = Vec<Scope>)]
     scopes: &'a [String],
     created_at: Time,
     expires_at: Option<Time>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub struct Token {
     token_id: String,
     label: String,
+    #[schema(value_type = Vec<Scope>)]
     scopes: Vec<String>,
     created_at: Time,
     expires_at: Option<Time>,
 }
 
+/// Makes a token. Its text is in this answer and in no other.
+#[utoipa::path(
+    post, path = "/tenants/{tenant}/tokens", operation_id = "mint_token", tag = "tenants",
+    request_body = Mint, responses((status = 201, body = Minted)), security(("bearer" = ["admin"]))
+)]
 pub async fn mint(
     State(api): State<Api>,
     Path(tenant): Path<String>,
@@ -78,7 +90,11 @@ pub async fn mint(
         .await
 }
 
-/// Oldest first. Those that have expired are in it until they are revoked.
+/// Lists the tokens of a tenant, oldest first. Those that have expired are in it until they are revoked.
+#[utoipa::path(
+    get, path = "/tenants/{tenant}/tokens", operation_id = "list_tokens", tag = "tenants",
+    params(Asked), responses((status = 200, body = Page<Token>)), security(("bearer" = ["admin"]))
+)]
 pub async fn list(
     State(api): State<Api>,
     _: Caller<scope::Admin>,
@@ -95,7 +111,11 @@ pub async fn list(
     Ok(Json(Page::of(rows, limit, |row| page::cursor(row.created_at, &row.token_id), |row| Ok(view(row)))?))
 }
 
-/// The next request with the token is refused, on every node.
+/// Revokes a token. The next request with it is refused, on every node.
+#[utoipa::path(
+    delete, path = "/tenants/{tenant}/tokens/{token}", operation_id = "revoke_token", tag = "tenants",
+    responses((status = 204)), security(("bearer" = ["admin"]))
+)]
 pub async fn revoke(
     State(api): State<Api>,
     Path((tenant, token)): Path<(String, String)>,

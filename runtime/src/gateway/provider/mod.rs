@@ -21,6 +21,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, Method};
 use serde::{Deserialize, Serialize};
 use url::Url;
+use utoipa::ToSchema;
 
 use crate::effect::OnUnknown;
 use crate::policy::Origin;
@@ -107,7 +108,7 @@ impl Rate {
 }
 
 /// How well a fact is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 pub enum Confidence {
     /// Read in the provider's own specification, SDK or documentation.
     H,

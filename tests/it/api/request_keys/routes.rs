@@ -8,7 +8,7 @@ use super::*;
 const DELIVERIES: &str = "POST /v1/hooks/";
 
 /// Routes that must be among them.
-const CHANGES: [&str; 28] = [
+const CHANGES: [&str; 32] = [
     "POST /v1/modules",
     "DELETE /v1/modules/{}",
     "PUT /v1/activities/{}",
@@ -22,11 +22,14 @@ const CHANGES: [&str; 28] = [
     "POST /v1/runs/{}/resume",
     "POST /v1/runs/{}/retry",
     "POST /v1/runs/{}/signals/{}",
+    "POST /v1/runs/{}/callback/redeliver",
     "POST /v1/effects/{}/resolve",
     "PUT /v1/secrets/{}",
     "DELETE /v1/secrets/{}",
     "PUT /v1/providers/{}",
     "DELETE /v1/providers/{}",
+    "PUT /v1/hooks/{}",
+    "DELETE /v1/hooks/{}",
     "POST /v1/tenants",
     "PUT /v1/tenants/{}/limits",
     "POST /v1/tenants/{}/pause",
@@ -34,6 +37,7 @@ const CHANGES: [&str; 28] = [
     "POST /v1/tenants/{}/tokens",
     "DELETE /v1/tenants/{}/tokens/{}",
     "POST /runs",
+    "POST /runs:bulk-cancel",
     "POST /runs/{}/cancel",
     "POST /runs/{}:pause",
     "POST /runs/{}:resume",

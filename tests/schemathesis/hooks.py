@@ -1,0 +1,5 @@
+"""A component goes over the wire as it is."""
+
+import schemathesis
+
+schemathesis.serializer.alias("application/wasm", "application/octet-stream")
