@@ -41,6 +41,7 @@ enum Code {
     ScopeActive,
     VersionUnsupported,
     StreamMode,
+    ForcedVersion,
     NotProvided,
     Internal,
     Unavailable,
@@ -76,6 +77,7 @@ impl Code {
             Self::ScopeActive => (StatusCode::CONFLICT, "run_already_active"),
             Self::VersionUnsupported => (StatusCode::NOT_ACCEPTABLE, "protocol_version_unsupported"),
             Self::StreamMode => (StatusCode::BAD_REQUEST, "unsupported_stream_mode"),
+            Self::ForcedVersion => (StatusCode::FORBIDDEN, "force_engine_version_forbidden"),
             Self::NotProvided => (StatusCode::UNPROCESSABLE_ENTITY, "capability_not_provided"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal_error"),
             Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "runner_unavailable"),
@@ -257,6 +259,10 @@ impl Problem {
     pub fn stream_mode(supported: &[&str]) -> Self {
         let message = format!("streamMode: this host has {}, alone or joined by commas", supported.join(", "));
         Self { details: Some(json!({ "supported": supported })), ..Self::new(Code::StreamMode, message) }
+    }
+
+    pub fn forced_version() -> Self {
+        Self::new(Code::ForcedVersion, "OpenWOP-Force-Engine-Version: this host has no keys for tests; leave it out")
     }
 
     /// `what` names a part of the specification.

@@ -88,6 +88,8 @@ pub struct ForHeads<IO> {
     head: Duration,
     idle: Duration,
     wait: Option<Wait>,
+    /// Of an answer some may still be on its way through the buffers.
+    unflushed: bool,
 }
 
 #[derive(Debug)]
@@ -108,7 +110,7 @@ impl Wait {
 impl<IO: AsyncRead + AsyncWrite + Unpin> ForHeads<IO> {
     pub fn new(io: IO, turns: Arc<Turns>, head: Duration, idle: Duration) -> Self {
         let wait = Some(Wait::new(turns.begun(), false, head));
-        Self { io, turns, head, idle, wait }
+        Self { io, turns, head, idle, wait, unflushed: false }
     }
 
     /// Bytes have come. During a request they are of its body.
@@ -143,8 +145,12 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ForHeads<IO> {
         }
     }
 
-    /// No request came of it, so there is nobody else to answer. Nothing is being written, so it finds room or is not read.
+    /// No request came of it, so there is nobody else to answer. It finds room or is not read; where the answer before it is
+    /// not out yet, it would get into that, and nothing is said.
     fn answer_late_head(&mut self, cx: &mut Context<'_>) {
+        if self.unflushed {
+            return;
+        }
         let answer = Problem::head_timeout().to_bytes(Uuid::new_v4());
         let mut io = Pin::new(&mut self.io);
         if let Poll::Ready(Ok(_)) = io.as_mut().poll_write(cx, &answer) {
@@ -177,6 +183,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for ForHeads<IO> {
 impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ForHeads<IO> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        // Also when it finds no room now: whoever writes has more.
+        this.unflushed |= !buf.is_empty();
         let outcome = Pin::new(&mut this.io).poll_write(cx, buf);
         if outcome.is_ready() {
             this.wrote();
@@ -190,6 +198,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ForHeads<IO> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        this.unflushed |= bufs.iter().any(|buf| !buf.is_empty());
         let outcome = Pin::new(&mut this.io).poll_write_vectored(cx, bufs);
         if outcome.is_ready() {
             this.wrote();
@@ -202,7 +211,12 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ForHeads<IO> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().io).poll_flush(cx)
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.io).poll_flush(cx);
+        if matches!(outcome, Poll::Ready(Ok(()))) {
+            this.unflushed = false;
+        }
+        outcome
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -266,5 +280,37 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for ForReaders<IO> {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().io).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// What a client reads that asks for something, gets an answer, and begins another request that does not go on.
+    async fn told(flushed: bool) -> String {
+        let (mut client, server) = tokio::io::duplex(4096);
+        let soon = Duration::from_millis(1);
+        let mut io = ForHeads::new(server, Arc::default(), soon, Duration::from_secs(60));
+        io.write_all(b"an answer").await.unwrap();
+        if flushed {
+            io.flush().await.unwrap();
+        }
+        client.write_all(b"GET").await.unwrap();
+        let mut head = [0; 3];
+        io.read_exact(&mut head).await.unwrap();
+        assert_eq!(io.read(&mut head).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(io);
+        let mut told = String::new();
+        client.read_to_string(&mut told).await.unwrap();
+        told
+    }
+
+    #[tokio::test]
+    async fn a_late_head_is_not_answered_into_an_answer_that_is_on_its_way() {
+        assert!(told(true).await.starts_with("an answerHTTP/1.1 408"));
+        assert_eq!(told(false).await, "an answer");
     }
 }

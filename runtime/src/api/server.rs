@@ -133,10 +133,7 @@ impl Server {
     }
 
     async fn talk(&self, stream: TcpStream) {
-        // Answers are small and written whole: waiting for more to send only delays them.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection keeps its delay");
-        }
+        tune(&stream, self.write);
         let stream = ForReaders::new(stream, self.write);
         let Some(tls) = &self.tls else { return self.answer(stream).await };
         let handshake = tokio::time::timeout(self.head, tls.acceptor().accept(stream));
@@ -172,6 +169,31 @@ impl Server {
     }
 }
 
+/// Tells the system how to treat a connection.
+fn tune(stream: &TcpStream, write: Duration) {
+    // Answers are small and written whole: waiting for more to send only delays them.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection keeps its delay");
+    }
+    // What is written finds room in the system's buffers long after a client has vanished, and its stream would keep its
+    // place for a quarter of an hour.
+    if let Err(error) = bound_silence(stream, write) {
+        tracing::debug!(%error, "a connection keeps the system's patience");
+    }
+}
+
+/// Ends a connection whose other side acknowledges nothing for so long of what was sent.
+#[cfg(target_os = "linux")]
+fn bound_silence(stream: &TcpStream, time: Duration) -> io::Result<()> {
+    let millis = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, millis)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bound_silence(_stream: &TcpStream, _time: Duration) -> io::Result<()> {
+    Ok(())
+}
+
 /// A failure of the connection that was to be taken, not of taking any.
 fn concerns_one(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
@@ -181,6 +203,16 @@ fn concerns_one(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_client_that_acknowledges_nothing_is_waited_for_as_long_as_one_that_takes_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (client, accepted) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+        let (_client, (stream, _)) = (client.unwrap(), accepted.unwrap());
+        tune(&stream, Duration::from_secs(30));
+        assert_eq!(rustix::net::sockopt::tcp_user_timeout(&stream).unwrap(), 30_000);
+    }
 
     #[test]
     fn a_client_that_is_gone_stops_no_other() {

@@ -107,6 +107,18 @@ pub async fn list_of_run(
     Ok(rows.into_iter().zip(1..).map(numbered).collect())
 }
 
+/// How many events of a run may be told now.
+pub async fn count_of_run(mut db: impl Db, tenant: &str, run_id: Uuid) -> Result<i64> {
+    let count = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from events e
+           where e.tenant = $1 and e.run_id = $2
+             and e.turn < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"#,
+        tenant,
+        run_id
+    );
+    bounded(count.fetch_one(&mut *db.connection().await?)).await
+}
+
 /// Whether the run has ended and nothing of it is left behind the position, also nothing that may not be told yet. None when
 /// there is no such run.
 pub async fn is_over(mut db: impl Db, tenant: &str, run_id: Uuid, after: Position) -> Result<Option<bool>> {

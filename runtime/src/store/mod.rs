@@ -174,7 +174,8 @@ impl Store {
         }
     }
 
-    /// Succeeds when the database answers and its schema is this version's.
+    /// For the start of a node: succeeds when the database answers and its schema is this version's, and then sees to the
+    /// events of a dump, which may have been restored without a migration.
     pub async fn check_schema(&self) -> Result<()> {
         self.ping().await?;
         // Not checked when it is compiled: the table is sqlx's own.
@@ -190,7 +191,7 @@ impl Store {
         }
         match applied.into_iter().find(|version| !MIGRATIONS.version_exists(*version)) {
             Some(newer) => Err(Error::NewerSchema(newer)),
-            None => Ok(()),
+            None => event::renumber(self).await,
         }
     }
 

@@ -33,6 +33,7 @@ async fn a_run_is_paused_once_and_goes_on_when_it_is_resumed() {
     let log = whole_log(&api.acme, &id).await;
     let told = types(&log);
     let at = |kind: &str| told.iter().position(|one| *one == kind).unwrap_or_else(|| panic!("{kind}: {told:?}"));
+    assert_eq!(log[at("run.paused")]["payload"], json!({ "drainPolicy": "immediate" }));
     assert!(at("run.paused") < at("run.resumed") && at("run.resumed") < at("run.completed"), "{told:?}");
     for word in [":pause", ":resume", "/cancel"] {
         assert_eq!(in_the_way(&act(&api.acme, &id, word, json!({})).await, "run_terminal"), "completed");

@@ -32,7 +32,8 @@ async fn the_fixtures_end_as_they_should() {
     let error = json!({ "code": "deedbox.conformance_failure", "message": "this workflow always fails" });
     assert_eq!(failed["error"], error);
     let log = whole_log(&api.acme, &failing).await;
-    assert_eq!(log.last().unwrap()["payload"], json!({ "error": error, "failedNodeId": "conformance-failure" }));
+    let told = json!({ "code": "deedbox.conformance_failure", "message": "the run failed" });
+    assert_eq!(log.last().unwrap()["payload"], json!({ "error": told, "failedNodeId": "conformance-failure" }));
     let ended = until_status(&api.acme, &delayed, "completed").await;
     let at = |name: &str| chrono::DateTime::parse_from_rfc3339(ended[name].as_str().unwrap()).unwrap();
     assert!((at("completedAt") - at("startedAt")).num_milliseconds() >= 300, "{ended}");
@@ -81,6 +82,19 @@ async fn what_cannot_be_started_is_refused_and_starts_nothing() {
     }
     assert_eq!(api.acme.get("/runs").await.expect(200)["runs"], json!([]));
     schemas::created(&api.acme.post("/runs", &noop(json!({ "tenantId": "acme" }))).await.expect(201));
+}
+
+/// It is said before the body is understood, and never kept under a key.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_token_can_force_another_engine_version() {
+    let api = idle_with(settings()).await;
+    for body in [json!({ "workflowId": "conformance-noop" }), json!(7)] {
+        let request = api.acme.request(reqwest::Method::POST, "/runs").header("openwop-force-engine-version", "1");
+        let refused = api.acme.send(request.header("idempotency-key", KEY).json(&body)).await;
+        refused.refused(403, "force_engine_version_forbidden");
+    }
+    assert_eq!(api.acme.get("/runs").await.expect(200)["runs"], json!([]));
+    schemas::created(&create_keyed(&api.acme, KEY, &json!({ "workflowId": "conformance-noop" })).await.expect(201));
 }
 
 #[tokio::test(flavor = "multi_thread")]

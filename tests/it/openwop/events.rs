@@ -44,7 +44,7 @@ async fn a_log_is_polled_from_its_first_event_to_its_last() {
     let started = json!({ "workflowId": "conformance-delay", "transport": "rest", "owner": owner });
     assert_eq!(log[1]["payload"], started, "the run's beginning names its owner as the snapshot does");
     // Beyond the end there is nothing, and it is said where the end is.
-    for after in [2, 7] {
+    for after in [2, 7, i64::MAX] {
         let answer = api.acme.get(&format!("{}/events/poll?afterSequence={after}", run_path(&id))).await;
         let page = schemas::poll(&answer.expect(200));
         let expected =
@@ -54,6 +54,43 @@ async fn a_log_is_polled_from_its_first_event_to_its_last() {
     for wrong in ["timeout=0", "timeout=61", "timeout=x", "afterSequence=-2", "afterSequence=x"] {
         api.acme.get(&format!("{}/events/poll?{wrong}", run_path(&id))).await.refused(400, "validation_error");
     }
+}
+
+/// Whoever goes on behind the last event that a poll gave misses none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_log_is_polled_in_parts() {
+    let api = idle_with(settings()).await;
+    let id = create(&api.acme, "conformance-noop", json!({})).await;
+    let run = id.strip_prefix("acme/").unwrap();
+    let many = format!(
+        "insert into events (tenant, run_id, kind)
+         select 'acme', '{run}', 'signal.received' from generate_series(1, 1500)"
+    );
+    api.world.database.execute(&many).await;
+    api.work().await;
+    let page = schemas::poll(&api.acme.get(&format!("{}/events/poll", run_path(&id))).await.expect(200));
+    assert_eq!(page["events"].as_array().unwrap().len(), 1000);
+    assert_eq!((&page["lastSequence"], &page["status"]), (&json!(999), &json!("completed")));
+    assert_eq!(page["isTerminal"], false, "there is more");
+    let log = whole_log(&api.acme, &id).await;
+    let numbers: Vec<i64> = log.iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
+    assert_eq!(numbers, (0..1503).collect::<Vec<_>>());
+}
+
+/// A failed run forgets its failure when it begins again.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_says_the_same_whenever_it_is_told() {
+    let api = idle_with(settings()).await;
+    let id = create(&api.acme, "conformance-failure", json!({})).await;
+    api.work().await;
+    let before = whole_log(&api.acme, &id).await;
+    let error = json!({ "code": "deedbox.conformance_failure", "message": "the run failed" });
+    assert_eq!(before.last().unwrap()["payload"]["error"], error);
+    let run = id.strip_prefix("acme/").unwrap();
+    api.acme.post(&format!("/v1/runs/{run}/retry"), &json!({})).await.expect(200);
+    let page = api.acme.get(&format!("{}/events/poll", run_path(&id))).await.expect(200);
+    assert_eq!(page["status"], "pending", "its failure is forgotten");
+    assert_eq!(page["events"].as_array().unwrap()[..before.len()], before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -62,9 +62,12 @@ impl Stream {
         loop {
             let wakes = self.api.gateway.wakes().clone();
             let bells = self.feed.run_id().map(|run| [wakes.ended.watch(run), wakes.signals.watch(run)]);
-            let mut news = pin!(rung(bells.as_ref()));
+            // Fused: what was ready at once is waited for again below.
+            let mut news = pin!(rung(bells.as_ref()).fuse());
             // From here on no ring is missed, so that the look below cannot come too early.
-            let _ = news.as_mut().now_or_never();
+            if news.as_mut().now_or_never().is_some() {
+                self.pause = AFTER_A_BELL;
+            }
             if !self.may_go_on(beat).await {
                 return None;
             }

@@ -36,8 +36,14 @@ const PAGE: i64 = 100;
 const DEFAULT_WAIT: u64 = 30;
 const MAX_WAIT: u64 = 60;
 
-/// How soon those who wait look again. An event can be told a moment after what it tells of.
+/// Events of one poll at most. A client goes on behind the last of them.
+const MOST: usize = 1_000;
+
+/// How soon those who wait look again: at first, since an event can be told a moment after what it tells of, and at last.
+/// Without bells nothing else tells of the end.
 const AGAIN: Duration = Duration::from_millis(200);
+const SLOWEST: Duration = Duration::from_secs(2);
+const SLOWEST_DEAF: Duration = Duration::from_millis(500);
 
 const MAX_BUFFER_MS: u64 = 5_000;
 
@@ -65,7 +71,7 @@ pub struct Polled {
 pub struct Poll {
     run_id: String,
     events: Vec<Event>,
-    /// Of the newest event in the log; -1 when there is none.
+    /// Of the newest event in the log; -1 when there is none. Of the last one here where more are behind it.
     last_sequence: i64,
     status: &'static str,
     is_terminal: bool,
@@ -155,21 +161,27 @@ struct Log {
 
 impl Log {
     async fn poll(&self, after: i64, deadline: Instant) -> Result<Poll> {
+        let mut pause = AGAIN;
         loop {
             let bells = self.api.gateway.wakes().ended.watch(self.run_id);
             let mut bell = pin!(bells.bell.notified());
             // From here on no ring is missed, so that the look below cannot come too early.
             bell.as_mut().enable();
-            let (rows, over) = self.behind(Position::behind(after + 1)).await?;
+            let (rows, over) = self.behind(Position::behind(after.saturating_add(1))).await?;
             let run = runs::find(&self.api, &self.tenant, self.run_id).await?;
             // The end is told with the event that tells of it, so that nobody stops before that.
-            let news = !rows.is_empty() && run.ended_at.is_none();
+            let news = rows.len() >= MOST || (!rows.is_empty() && run.ended_at.is_none());
             if over || news || Instant::now() >= deadline || self.api.stop.is_cancelled() {
                 return self.answer(after, run, rows, over).await;
             }
+            if !rows.is_empty() {
+                pause = AGAIN;
+            }
             tokio::select! {
-                () = bell => {}
-                () = tokio::time::sleep_until(deadline.min(Instant::now() + AGAIN)) => {}
+                () = bell => pause = AGAIN,
+                () = tokio::time::sleep_until(deadline.min(Instant::now() + pause)) => {
+                    pause = longer(pause, self.api.gateway.wakes().hears());
+                }
                 () = self.api.stop.cancelled() => {}
             }
         }
@@ -186,7 +198,7 @@ impl Log {
         Ok(Poll { run_id, events, last_sequence: last, status, is_terminal: over })
     }
 
-    /// All events behind a position, and whether there will be no more.
+    /// The events behind a position, up to the most that a poll tells, and whether there will be no more.
     async fn behind(&self, at: Position) -> Result<(Vec<Numbered>, bool)> {
         let (mut rows, mut at) = (Vec::new(), at);
         loop {
@@ -194,6 +206,9 @@ impl Log {
             let (whole, end) = (page.len() < PAGE as usize, page.last().map(position));
             at = end.unwrap_or(at);
             rows.extend(page);
+            if rows.len() >= MOST {
+                return Ok((rows, false));
+            }
             if whole {
                 return Ok((rows, self.is_over(at).await?));
             }
@@ -208,14 +223,17 @@ impl Log {
         event::is_over(&self.api.store, &self.tenant, self.run_id, at).await?.ok_or_else(ids::unknown)
     }
 
-    /// The newest event's number, where none is behind `after`: a caller can ask beyond the end.
+    /// The newest event's number, where none was behind `after`: a caller can ask beyond the end.
     async fn last(&self, after: i64) -> Result<i64> {
-        if after < 0 || !self.page(Position::behind(after)).await?.is_empty() {
-            return Ok(after);
-        }
-        let (rows, _) = self.behind(Position::behind(0)).await?;
-        Ok(rows.last().map_or(-1, |last| last.sequence - 1))
+        let count = event::count_of_run(&self.api.store, &self.tenant, self.run_id).await?;
+        // What came since the look is news for the next poll, which must not go on behind it.
+        Ok(after.min(count - 1))
     }
+}
+
+/// The pause after one in which nothing came.
+fn longer(pause: Duration, hears: bool) -> Duration {
+    (pause * 2).min(if hears { SLOWEST } else { SLOWEST_DEAF })
 }
 
 /// Where to go on behind an event.
@@ -228,6 +246,16 @@ mod tests {
     use axum::http::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn who_waits_in_vain_looks_less_often_and_more_often_when_nothing_is_heard() {
+        let pauses = |hears: bool| {
+            let all = std::iter::successors(Some(AGAIN), |pause| Some(longer(*pause, hears)));
+            all.take(6).map(|pause| pause.as_millis()).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(true), [200, 400, 800, 1600, 2000, 2000]);
+        assert_eq!(pauses(false), [200, 400, 500, 500, 500, 500]);
+    }
 
     #[test]
     fn a_stream_goes_on_behind_a_number_and_nothing_else() {

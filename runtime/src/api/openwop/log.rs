@@ -1,6 +1,8 @@
 //! A run's log: what happened to it, as the specification writes it. Where it has no word, the type is ours, under
-//! `deedbox.`. Nothing of a guest or a caller is told but the run's own outputs, failure and reason, which its snapshot
-//! tells as well.
+//! `deedbox.`. Nothing of a guest or a caller is told but the run's own outputs, code of failure and reason.
+//!
+//! An event must say the same whenever it is told. Of the run it takes only what does not change any more: the outputs of a
+//! completed one and the reason of a cancelled one, neither of which begins again.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -37,7 +39,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event of a run, told with the run as it is now.
+    /// An event of a run. `run` was read after it.
     pub fn new(tenant: &str, run: &Run, numbered: Numbered) -> Self {
         let Numbered { sequence, event } = numbered;
         // What cannot be read tells nothing; the kind still does.
@@ -80,9 +82,14 @@ fn told(tenant: &str, run: &Run, kind: &str, data: Map<String, Value>) -> (Strin
             return ("node.suspended".to_owned(), suspended(tenant, run, text("effect_id"), text("signal")));
         }
         "run.completed" => json!({ "outputs": view::outputs(run.output.as_deref()) }),
-        "run.failed" => json!({ "error": failure(run, text("code")), "failedNodeId": node() }),
+        // A failed run can begin again and fail in other words: the event has the code alone.
+        "run.failed" => {
+            json!({ "error": view::Failure::coded(text("code").unwrap_or("failed")), "failedNodeId": node() })
+        }
         "run.cancelled" => run.cancel_reason.as_ref().map_or_else(|| json!({}), |reason| json!({ "reason": reason })),
-        "run.paused" | "run.resumed" => json!({}),
+        // The only one that there is here, whoever has paused the run.
+        "run.paused" => json!({ "drainPolicy": "immediate" }),
+        "run.resumed" => json!({}),
         own => return (format!("deedbox.{own}"), renamed(tenant, data)),
     };
     (kind.to_owned(), payload)
@@ -98,12 +105,6 @@ fn suspended(tenant: &str, run: &Run, effect: Option<&str>, signal: Option<&str>
             "nodeId": run.activity, "interruptId": ids::bound(tenant, effect.unwrap_or_default()), "kind": "approval",
         }),
     }
-}
-
-/// The failure while the run has it; of a run that was begun again only its code is left.
-fn failure(run: &Run, code: Option<&str>) -> view::Failure {
-    let coded = || view::Failure::coded(code.unwrap_or("failed"));
-    run.failure.as_deref().map_or_else(coded, view::Failure::read)
 }
 
 /// Our own data in the specification's spelling.
@@ -132,7 +133,7 @@ mod tests {
             state: "running".to_owned(),
             input: "{}".to_owned(),
             output: Some(r#"{"id":7}"#.to_owned()),
-            failure: None,
+            failure: Some(r#"{"code":"later","message":"another end"}"#.to_owned()),
             max_attempts: 3,
             attempts: 1,
             spent: 0,
@@ -198,7 +199,7 @@ mod tests {
             ),
             ("run.cancelled", json!({}), "run.cancelled", json!({ "reason": "lunch" })),
             ("run.cancelling", json!({}), "deedbox.run.cancelling", json!({})),
-            ("run.paused", json!({}), "run.paused", json!({})),
+            ("run.paused", json!({}), "run.paused", json!({ "drainPolicy": "immediate" })),
             ("run.resumed", json!({}), "run.resumed", json!({})),
             (
                 "signal.received",

@@ -28,6 +28,9 @@ use crate::store::{Tx, run};
 /// Asks that there be no other living run of the scope.
 const DEDUP: &str = "openwop-dedup";
 
+/// Asks for events of another engine version: only for keys that are for tests alone, which this host does not mint.
+const FORCED_VERSION: &str = "openwop-force-engine-version";
+
 /// The largest page that the specification allows.
 const MAX_PAGE: u32 = 1000;
 
@@ -112,6 +115,9 @@ pub fn max_page(config: &ApiConfig) -> u32 {
     security(("bearer" = ["run"]))
 )]
 pub async fn create(State(api): State<Api>, headers: HeaderMap, request: Keyed<scope::Run>) -> Result<Response> {
+    if headers.contains_key(FORCED_VERSION) {
+        return Err(Problem::forced_version());
+    }
     let tenant = &request.caller.tenant;
     let prepared = async {
         let enforce = is_enforced(&headers)?;

@@ -125,6 +125,19 @@ async fn events_of_another_server_are_told_in_their_order_once_the_schema_was_br
     assert_eq!(kinds(&Reader::open(&api.acme, &path(&run), Some(id)).await.rest().await), PLAIN[1..]);
 }
 
+/// Nobody has to migrate what is of this version already: the start of a node looks at the schema.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_another_server_are_told_once_a_node_has_started() {
+    let api = Api::idle().await;
+    api.deploy("noop", json!({})).await;
+    let run = api.start("noop", json!(1)).await;
+    api.work().await;
+    api.world.database.execute("update events set turn = turn + 1000000000000").await;
+    assert_eq!(page(&api.acme, &path(&run)).await["items"], json!([]));
+    api.world.node.store().check_schema().await.unwrap();
+    assert_eq!(kinds(&all_of(&api, &run).await), PLAIN);
+}
+
 /// A database that was restored to an earlier time has not told of this yet.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_from_the_future_is_refused() {

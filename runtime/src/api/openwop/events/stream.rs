@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::mode::Modes;
-use super::{AGAIN, Log, position};
+use super::{AGAIN, Log, MAX_BUFFER_MS, longer, position};
 use crate::api::auth::{Caller, scope};
 use crate::api::error::Result;
 use crate::api::events::Seat;
@@ -24,6 +24,9 @@ use crate::store::event::{Numbered, Position};
 
 /// How long a token that was revoked can keep its stream.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
+
+/// The specification allows 30 seconds of silence, and events are gathered in a part of them.
+const LONGEST_SILENCE: Duration = Duration::from_millis(30_000 - MAX_BUFFER_MS);
 
 /// One client's stream.
 pub struct Stream {
@@ -36,6 +39,7 @@ pub struct Stream {
     buffer: Duration,
     _seat: Seat,
     opened: bool,
+    pause: Duration,
     said: Instant,
     checked: Instant,
 }
@@ -43,7 +47,8 @@ pub struct Stream {
 impl Stream {
     pub fn new(log: Log, credential: HeaderMap, at: Position, modes: Modes, buffer: Duration, seat: Seat) -> Self {
         let now = Instant::now();
-        Self { log, credential, at, modes, buffer, _seat: seat, opened: false, said: now, checked: now }
+        let (opened, pause) = (false, AGAIN);
+        Self { log, credential, at, modes, buffer, _seat: seat, opened, pause, said: now, checked: now }
     }
 
     async fn next(&mut self) -> Option<Bytes> {
@@ -63,7 +68,7 @@ impl Stream {
     /// What is told next; none when all was told, or the stream may not go on.
     async fn page(&mut self) -> Result<Option<Bytes>> {
         let api = self.log.api.clone();
-        let beat = ms(api.config.api.heartbeat_ms);
+        let beat = beat(api.config.api.heartbeat_ms);
         loop {
             let watch = api.gateway.wakes().ended.watch(self.log.run_id);
             let mut bell = pin!(watch.bell.notified());
@@ -74,6 +79,7 @@ impl Stream {
             }
             let rows = self.log.page(self.at).await?;
             if !rows.is_empty() {
+                self.pause = AGAIN;
                 if let Some(told) = self.tell(rows).await? {
                     self.said = Instant::now();
                     return Ok(Some(told));
@@ -87,9 +93,10 @@ impl Stream {
                 self.said = Instant::now();
                 return Ok(Some(Bytes::from_static(b": heartbeat\n\n")));
             }
+            let next = (Instant::now() + self.pause).min(self.said + beat);
             tokio::select! {
-                () = bell => {}
-                () = tokio::time::sleep(AGAIN) => {}
+                () = bell => self.pause = AGAIN,
+                () = tokio::time::sleep_until(next) => self.pause = longer(self.pause, api.gateway.wakes().hears()),
                 () = api.stop.cancelled() => return Ok(None),
             }
         }
@@ -140,6 +147,11 @@ impl Stream {
     }
 }
 
+/// The longest silence, of the setting.
+fn beat(heartbeat_ms: u64) -> Duration {
+    ms(heartbeat_ms).min(LONGEST_SILENCE)
+}
+
 /// JSON of this form has no line end.
 fn batch(last: i64, events: &[Event]) -> String {
     format!("id: {last}\nevent: batch\ndata: {}\n\n", serde_json::to_string(events).unwrap_or_default())
@@ -154,5 +166,16 @@ impl IntoResponse for Stream {
         // Some proxies gather answers unless they are told not to.
         let headers = [("content-type", "text/event-stream"), ("x-accel-buffering", "no")];
         (headers, Body::from_stream(pages)).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_setting_makes_a_stream_silent_for_30_seconds() {
+        assert_eq!((beat(50), beat(15_000)), (Duration::from_millis(50), Duration::from_secs(15)));
+        assert!(beat(60_000) + ms(MAX_BUFFER_MS) <= Duration::from_secs(30));
     }
 }
