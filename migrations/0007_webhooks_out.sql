@@ -35,6 +35,7 @@ create table callbacks (
 );
 
 create index callbacks_due on callbacks (tenant, due_at) where due_at is not null;
+create index callbacks_taken on callbacks (since) where lease is not null;
 create index callbacks_newest on callbacks (tenant, created_at, run_id);
 create index callbacks_failed on callbacks (tenant, created_at, run_id) where state = 'failed';
 

@@ -353,7 +353,8 @@ pub struct WebhooksConfig {
     pub first_pause_ms: u64,
     /// The longest pause between two tries, whatever the receiver's Retry-After asks for.
     pub max_pause_ms: u64,
-    /// Tries under way at once on this node, and of these for one tenant. More wait.
+    /// Tries under way at once on this node, and of these for one tenant. More wait. Tenants whose last try got no answer share
+    /// the first less the second, at least one.
     pub max_sends: usize,
     pub max_tenant_sends: usize,
 }

@@ -117,6 +117,10 @@ impl Work for Redeliver {
             Redelivered::NotEnded { state } => {
                 Err(Problem::run_state(&state, "there is nothing to tell before it has ended").into())
             }
+            Redelivered::UnderWay => Err(Problem::not_yet(
+                "the callback is being sent just now: look what becomes of it, and ask again if it does not arrive",
+            )
+            .into()),
             Redelivered::NoCallback => Err(none().into()),
             Redelivered::UnknownRun => Err(runs::unknown().into()),
         }

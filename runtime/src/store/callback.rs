@@ -109,6 +109,8 @@ pub enum Redelivered {
     NotEnded {
         state: String,
     },
+    /// Somebody is sending it just now.
+    UnderWay,
     NoCallback,
     UnknownRun,
 }
@@ -120,7 +122,7 @@ pub async fn redeliver(tx: &mut Tx, tenant: &str, run_id: Uuid) -> Result<Redeli
         "update callbacks
          set state = 'due', since = deedbox_now(), due_at = deedbox_now(), lease = null, tries = 0, last_status = null,
              last_error = null, delivered_at = null
-         where tenant = $1 and run_id = $2 and state <> 'pending'
+         where tenant = $1 and run_id = $2 and state <> 'pending' and (lease is null or due_at <= deedbox_now())
          returning run_id, url, secret, state, webhook_id, tries, due_at as next_at, last_status, last_error,
                    delivered_at, created_at",
         tenant,
@@ -129,11 +131,18 @@ pub async fn redeliver(tx: &mut Tx, tenant: &str, run_id: Uuid) -> Result<Redeli
     if let Some(row) = row.fetch_optional(tx.connection()).await? {
         return Ok(Redelivered::Due(row));
     }
-    let run = sqlx::query!("select state, has_callback from runs where tenant = $1 and run_id = $2", tenant, run_id);
-    Ok(match run.fetch_optional(tx.connection()).await? {
-        None => Redelivered::UnknownRun,
-        Some(run) if run.has_callback => Redelivered::NotEnded { state: run.state },
-        Some(_) => Redelivered::NoCallback,
+    let run = sqlx::query!(
+        r#"select r.state, c.state as "callback?" from runs r
+           left join callbacks c on c.tenant = r.tenant and c.run_id = r.run_id
+           where r.tenant = $1 and r.run_id = $2"#,
+        tenant,
+        run_id
+    );
+    let Some(run) = run.fetch_optional(tx.connection()).await? else { return Ok(Redelivered::UnknownRun) };
+    Ok(match run.callback.as_deref() {
+        None => Redelivered::NoCallback,
+        Some("pending") => Redelivered::NotEnded { state: run.state },
+        Some(_) => Redelivered::UnderWay,
     })
 }
 
@@ -145,9 +154,15 @@ pub struct Wanted {
     pub per_tenant: i32,
     /// Tenants with tries under way, and their number.
     pub busy: Vec<(String, i32)>,
+    /// Tenants whose last try got no answer.
+    pub silent: Vec<String>,
+    /// Only messages of silent tenants; else only those of others.
+    pub of_silent: bool,
     /// Tenants behind this one.
     pub after: String,
     pub ttl_ms: u64,
+    /// How long a message is tried, as in [`record`].
+    pub max_hours: u32,
     /// A larger output or failure stays where it is.
     pub max_bytes: i32,
 }
@@ -231,7 +246,7 @@ impl Row {
 
 /// Takes messages that are due, of each tenant those that wait longest; steps from tenant to tenant, so that a backlog of one
 /// is not in the way of another. A row whose run is just being begun again is left to the next look at it: what it says and
-/// what the run says would not belong together.
+/// what the run says would not belong together. What [`give_up`] ends is passed over.
 ///
 /// The literal limits tell the planner how few rows there are; an expression tells it nothing.
 pub async fn take_due(store: &Store, wanted: &Wanted) -> Result<Look> {
@@ -247,15 +262,19 @@ pub async fn take_due(store: &Store, wanted: &Wanted) -> Result<Look> {
              select next.tenant from scheduled s cross join lateral (
                select c.tenant from callbacks c where c.due_at is not null and c.tenant > s.tenant
                order by c.tenant, c.due_at limit 1) next),
-           seen as materialized (select tenant from scheduled limit 64),
+           seen as materialized (
+             (select tenant from scheduled where not $10 limit 64) union all
+             (select s.tenant from unnest($9::text[]) as s (tenant) where $10 and s.tenant > $1 order by 1 limit 64)),
            room as materialized (
              select s.tenant, greatest(0, $5 - coalesce(b.sends, 0)) as places
-             from seen s left join unnest($3::text[], $4::int[]) as b (tenant, sends) on b.tenant = s.tenant),
+             from seen s left join unnest($3::text[], $4::int[]) as b (tenant, sends) on b.tenant = s.tenant
+             where $10 or s.tenant <> all ($9)),
            picked as (
              select tenant, run_id from (
                select p.tenant, p.run_id from room r cross join lateral (
                  select c.tenant, c.run_id from callbacks c
                  where c.tenant = r.tenant and c.due_at <= deedbox_now()
+                   and (c.lease is null or c.since > deedbox_now() - $11 * interval '1 hour')
                  order by c.due_at limit r.places for update skip locked) p
                limit $2) first
              limit 100),
@@ -286,18 +305,48 @@ pub async fn take_due(store: &Store, wanted: &Wanted) -> Result<Look> {
         wanted.per_tenant,
         big(wanted.ttl_ms) as f64,
         lease,
-        wanted.max_bytes
+        wanted.max_bytes,
+        &wanted.silent,
+        wanted.of_silent,
+        most_hours(wanted.max_hours)
     );
     let mut rows = bounded(rows.fetch_all(&store.pool)).await?;
     let seen = rows.first_mut().map(|row| std::mem::take(&mut row.seen)).unwrap_or_default();
     let due: Vec<Due> = rows.into_iter().filter_map(|row| row.due(lease)).collect();
+    let next = next(&seen, &due, limit);
+    Ok(Look { due, next })
+}
+
+fn next(seen: &[String], due: &[Due], limit: i64) -> String {
     let full = i64::try_from(due.len()).unwrap_or(i64::MAX) >= limit;
-    let next = match due.iter().map(|due| &due.tenant).max() {
+    match due.iter().map(|due| &due.tenant).max() {
         Some(last) if full => last.clone(),
         _ if seen.len() >= MAX_TENANTS => seen.last().cloned().unwrap_or_default(),
         _ => String::new(),
-    };
-    Ok(Look { due, next })
+    }
+}
+
+/// Gives up messages whose last try left no record and whose time is over, at most 100, and gives their runs. Whatever happens
+/// to those who try it, a message is not taken for ever: one that still waits for its first try, or for one after a record, is
+/// no concern of this.
+pub async fn give_up(store: &Store, max_hours: u32) -> Result<Vec<Uuid>> {
+    let runs = sqlx::query_scalar!(
+        "with over as (
+           select tenant, run_id from callbacks
+           where lease is not null and since <= deedbox_now() - $1 * interval '1 hour' and due_at <= deedbox_now()
+           order by since limit 100 for update skip locked)
+         update callbacks c
+         set state = 'failed', due_at = null, lease = null, last_status = null, last_error = 'no try could be recorded'
+         from over o where c.tenant = o.tenant and c.run_id = o.run_id
+         returning c.run_id",
+        most_hours(max_hours)
+    );
+    bounded(runs.fetch_all(&store.pool)).await
+}
+
+/// A try that began in time has come to its end within an hour more.
+fn most_hours(max_hours: u32) -> f64 {
+    f64::from(max_hours) + 1.0
 }
 
 /// What came of a try.

@@ -3,7 +3,7 @@
 //! Every function takes the tenant first, and every statement holds each table that it touches to that tenant, so that the
 //! rows of a tenant may lie anywhere. The few that cross tenants: `lease::lease`, `lease::renew` and `lease::give_back` (a
 //! worker's own runs), the duties `duty::rescue`, `duty::promote`, `duty::expire`, `duty::end` and
-//! `duty::escape_left`, `resolution::take_due`, `callback::take_due`, `event::renumber`,
+//! `duty::escape_left`, `resolution::take_due`, `callback::take_due`, `callback::give_up`, `event::renumber`,
 //! `retention::sweep`, `request_key::sweep`, and `tenant::list`. A test reads all statements and holds them to this list.
 //!
 //! No transaction is open while a guest runs or a provider is called: what a run or an effect needs is one statement. Each

@@ -11,7 +11,8 @@ pub const STORE: &str = "runtime/src/store/";
 const OPENING: &str = "runtime/src/store/mod.rs";
 
 /// File and function.
-pub const CROSSING: [(&str, &str); 14] = [
+pub const CROSSING: [(&str, &str); 15] = [
+    ("callback", "give_up"),
     ("callback", "take_due"),
     ("duty", "end"),
     ("duty", "escape_left"),

@@ -4,7 +4,7 @@
 use super::source::Breach;
 
 /// Indexes of the duties that work for all tenants at once. The first was dropped when the others came.
-const CROSSING: [&str; 7] = [
+const CROSSING: [&str; 8] = [
     "runs_due",
     "runs_leases",
     "runs_timers",
@@ -12,6 +12,7 @@ const CROSSING: [&str; 7] = [
     "effects_look_at",
     "runs_ended",
     "request_keys_answered",
+    "callbacks_taken",
 ];
 
 /// The breaches of the migrations, one text in their order, and the tables that they make.

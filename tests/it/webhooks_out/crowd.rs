@@ -1,17 +1,40 @@
 //! Many messages, several nodes, several tenants.
 
 use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use deedbox::probe;
 use serde_json::json;
 
 use super::{KEY, Stage, secret};
 use crate::api::GUESTS;
-use crate::api::client::whole_list;
+use crate::api::client::{Client, whole_list};
 use crate::harness::component;
 use crate::worker::until;
 
 const RUNS: usize = 12;
+
+/// A tenant with runs that tell a receiver of their ends. The runs wait for a worker.
+async fn neighbour(stage: &Stage, name: &str, origin: &str, runs: usize) -> Client {
+    let client = stage.api.tenant(name).await;
+    let module = client.upload(component(GUESTS)).await.json()["digest"].clone();
+    let policy = json!({ "egress": { "allow": [origin] } });
+    client.put("/v1/activities/noop", &json!({ "module": module, "policy": policy })).await.expect(201);
+    client.put("/v1/secrets/webhook", &json!({ "value": secret(KEY) })).await.expect(204);
+    for _ in 0..runs {
+        let body = json!({ "callback": { "url": format!("{origin}/hooks?of=acme") } });
+        client.post("/v1/activities/noop/runs", &body).await.expect(201);
+    }
+    client
+}
+
+/// Takes connections and says nothing, as long as it lives; with its origin.
+fn silent() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = format!("http://{}", listener.local_addr().unwrap());
+    (listener, origin)
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_at_once_deliver_each_message_once() {
@@ -42,9 +65,7 @@ async fn a_receiver_that_hangs_holds_up_only_its_own_tenant() {
         settings.webhooks.max_tenant_sends = 4;
     })
     .await;
-    // Takes connections and says nothing.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let hanging = format!("http://{}", silent.local_addr().unwrap());
+    let (silent, hanging) = silent();
     stage.api.deploy("noop", json!({ "egress": { "allow": [hanging] } })).await;
     for n in 0..RUNS {
         stage.asked("noop", &json!({ "input": n, "callback": { "url": hanging } })).await.expect(201);
@@ -58,18 +79,44 @@ async fn a_receiver_that_hangs_holds_up_only_its_own_tenant() {
     };
     until("the places of the tenant are taken", async || tried().await == 4).await;
 
-    let beta = stage.api.tenant("beta").await;
-    let module = beta.upload(component(GUESTS)).await.json()["digest"].clone();
-    let policy = json!({ "egress": { "allow": [stage.api.world.origin()] } });
-    beta.put("/v1/activities/noop", &json!({ "module": module, "policy": policy })).await.expect(201);
-    beta.put("/v1/secrets/webhook", &json!({ "value": secret(KEY) })).await.expect(204);
-    for _ in 0..RUNS {
-        let body = json!({ "callback": { "url": stage.url() } });
-        beta.post("/v1/activities/noop/runs", &body).await.expect(201);
-    }
+    let beta = neighbour(&stage, "beta", &stage.api.world.origin(), RUNS).await;
     let delivered = async || whole_list(&beta.get("/v1/callbacks?state=delivered").await).len();
     until("the other tenant's messages are delivered", async || delivered().await == RUNS).await;
     assert_eq!((tried().await, stage.told().await.len()), (4, RUNS));
+    drop(silent);
+}
+
+/// Five places, one for each tenant. The sixth that hangs is found out after two rounds of tries; from then on one place is
+/// never theirs. In turn with six that hang, ten messages would take twelve rounds, and six at the very least.
+#[tokio::test(flavor = "multi_thread")]
+async fn more_receivers_that_hang_than_there_are_places_leave_one_to_the_others() {
+    const ROUND: Duration = Duration::from_secs(3);
+    const MESSAGES: usize = 10;
+    let stage = Stage::with(|settings| {
+        settings.webhooks.send_ms = 3_000;
+        settings.webhooks.max_sends = 5;
+        settings.webhooks.max_tenant_sends = 1;
+    })
+    .await;
+    let (silent, hanging) = silent();
+    let mut tenants = Vec::new();
+    for n in 0..6 {
+        // Two messages: one is due whenever a try of the other has ended.
+        tenants.push(neighbour(&stage, &format!("hanging-{n}"), &hanging, 2).await);
+    }
+    let healthy = neighbour(&stage, "healthy", &stage.api.world.origin(), MESSAGES).await;
+    for tenant in tenants.iter().chain([&healthy]) {
+        tenant.post("/v1/runs/cancel", &json!({ "activity": "noop" })).await.expect(200);
+    }
+    let begun = Instant::now();
+    stage.api.begin_working();
+    let delivered = async || whole_list(&healthy.get("/v1/callbacks?state=delivered").await).len();
+    until("the healthy tenant's messages are delivered", async || delivered().await == MESSAGES).await;
+    assert!(begun.elapsed() < 5 * ROUND, "{:?}", begun.elapsed());
+    assert_eq!(stage.told().await.len(), MESSAGES);
+    let sql = "select count(distinct tenant) from callbacks where tenant like 'hanging-%' and tries > 0";
+    let mut connection = stage.api.world.database.connect().await;
+    assert_eq!(sqlx::query_scalar::<_, i64>(sql).fetch_one(&mut connection).await.unwrap(), 6);
     drop(silent);
 }
 
@@ -92,6 +139,7 @@ async fn callbacks_are_listed_by_state_and_page_and_are_nobody_elses() {
 
     let told = stage.redeliver(&second).await.refused(409, "run_state_conflict");
     assert_eq!(told["details"]["runStatus"], "queued");
+    assert!(told["message"].as_str().unwrap().contains("nothing to tell"), "{told}");
     stage.redeliver(&plain).await.refused(404, "not_found");
     let without = stage.api.acme.get(&format!("/v1/runs/{plain}/callback")).await;
     assert!(without.message(404, "not_found").contains("callback"));

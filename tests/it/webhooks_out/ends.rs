@@ -81,6 +81,7 @@ async fn each_end_of_a_run_that_is_begun_again_is_told_under_an_id_of_its_own() 
     failed_as(&told_of(&stage, &run).await, "not-yet");
     stage.api.acme.post(&format!("/v1/runs/{run}/retry"), &json!({})).await.expect(200);
     assert_eq!(stage.callback(&run).await["state"], "pending");
+    stage.redeliver(&run).await.refused(409, "run_state_conflict");
     stage.api.work().await;
     assert_eq!(told_of(&stage, &run).await["type"], "run.completed");
     let told = stage.told().await;

@@ -68,6 +68,20 @@ impl Taken {
     }
 }
 
+/// Which messages to look for.
+#[derive(Debug)]
+pub struct Asked {
+    pub limit: usize,
+    /// Tries under way for each tenant.
+    pub busy: BTreeMap<String, i32>,
+    /// Tenants whose last try got no answer.
+    pub silent: Vec<String>,
+    /// Only messages of silent tenants; else only those of others.
+    pub of_silent: bool,
+    /// Tenants behind this one.
+    pub after: String,
+}
+
 /// What a look for messages found.
 #[derive(Debug)]
 pub struct Look {
@@ -110,23 +124,33 @@ impl Gateway {
         self.webhooks.max_sends
     }
 
-    /// Takes up to `limit` messages of the tenants behind `after`. `busy`: the tries under way for each tenant.
-    pub async fn take_callbacks(
-        &self,
-        limit: usize,
-        busy: BTreeMap<String, i32>,
-        after: String,
-    ) -> Result<Look, store::Error> {
+    /// How many of them may be tries for silent tenants, so that a place is left for the others.
+    pub fn max_silent_callbacks(&self) -> usize {
+        self.webhooks.max_sends.saturating_sub(self.webhooks.max_tenant_sends).max(1)
+    }
+
+    /// Gives up messages whose time is over and whose tries left no record.
+    pub async fn give_up_callbacks(&self) -> Result<(), store::Error> {
+        for run_id in callback::give_up(&self.store, self.webhooks.max_hours).await? {
+            tracing::warn!(run.id = %run_id, "a callback is given up: no try of it could be recorded");
+        }
+        Ok(())
+    }
+
+    pub async fn take_callbacks(&self, asked: Asked) -> Result<Look, store::Error> {
         let config = &self.webhooks;
         // Read before the database is asked, so that the lease ends later than this.
         let not_after = self.clock.elapsed() + BEFORE_SEND;
         let before_send_ms = u64::try_from(BEFORE_SEND.as_millis()).unwrap_or(u64::MAX);
         let wanted = Wanted {
-            limit: i64::try_from(limit).unwrap_or(i64::MAX),
+            limit: i64::try_from(asked.limit).unwrap_or(i64::MAX),
             per_tenant: i32::try_from(config.max_tenant_sends).unwrap_or(i32::MAX),
-            busy: busy.into_iter().collect(),
-            after,
+            busy: asked.busy.into_iter().collect(),
+            silent: asked.silent,
+            of_silent: asked.of_silent,
+            after: asked.after,
             ttl_ms: config.send_ms.saturating_add(2 * before_send_ms),
+            max_hours: config.max_hours,
             max_bytes: i32::try_from(config.max_body_bytes).unwrap_or(i32::MAX),
         };
         let look = callback::take_due(&self.store, &wanted).await?;
@@ -135,10 +159,12 @@ impl Gateway {
     }
 
     /// Tries once to deliver a message, and records what came of it. What cannot be recorded is tried again when the lease is
-    /// over, under the same id.
-    pub async fn deliver(&self, taken: Taken) {
+    /// over, under the same id. Gives whether there was an answer; none when the database is to blame that there was no try.
+    pub async fn deliver(&self, taken: Taken) -> Option<bool> {
         let Due { run_id, tries, .. } = taken.due;
-        let recorded = match self.try_once(&taken).await {
+        let tried = self.try_once(&taken).await;
+        let answered = tried.as_ref().ok().map(|tried| tried.status.is_some());
+        let recorded = match tried {
             Ok(tried) => self.record(&taken.due, &tried).await.map(|state| (state, tried)),
             Err(error) => Err(error),
         };
@@ -155,6 +181,7 @@ impl Gateway {
                 tracing::warn!(run.id = %run_id, tries, error = %error, "a callback failed; it is tried again")
             }
         }
+        answered
     }
 
     async fn record(&self, due: &Due, tried: &Tried) -> Result<Option<String>, store::Error> {
