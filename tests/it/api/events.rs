@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::{Api, no_run};
 use crate::harness::{World, config};
+use crate::worker::until;
 
 mod kinds;
 mod order;
@@ -45,6 +46,16 @@ fn ids(events: &[Seen]) -> Vec<&str> {
 async fn page(client: &Client, path: &str) -> Value {
     let request = client.request(reqwest::Method::GET, path).header("accept", "application/json");
     client.send(request).await.expect(200)
+}
+
+/// Waits until all that has happened may be told: no transaction of the server that began before is open.
+async fn settled(api: &Api) {
+    let told = "select not exists (
+                  select from events where turn >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint)";
+    until("all is told", async || {
+        sqlx::query_scalar(told).fetch_one(&mut api.world.database.connect().await).await.unwrap()
+    })
+    .await;
 }
 
 /// A run that waits for a signal, `go`.

@@ -46,6 +46,8 @@ enum Hazard {
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::print_stdout, reason = "the result is this program's output")]
 async fn main() -> Result<()> {
+    // Built with the rest of the workspace, the HTTP library has TLS, and must be told by whom it is done.
+    let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let Arguments { hazard, url, input } = Arguments::parse();
     let world = World { http: Client::new(), url, input: serde_json::from_str(&input).context("INPUT is JSON")? };
     println!("{}", world.run(hazard).await?);

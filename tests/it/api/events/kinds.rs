@@ -3,11 +3,12 @@
 use deedbox_books::Behaviour;
 use serde_json::{Value, json};
 
-use super::{Api, all_of, command, kinds, page, path, waiting, with};
+use super::{Api, all_of, command, kinds, page, path, settled, waiting, with};
 use crate::worker::until;
 
 /// The kinds and data of a run's events so far.
 async fn so_far(api: &Api, run: &str) -> Vec<(String, Value)> {
+    settled(api).await;
     let listed = page(&api.acme, &path(run)).await;
     let items = listed["items"].as_array().unwrap().iter();
     items.map(|event| (event["kind"].as_str().unwrap().to_owned(), event["data"].clone())).collect()
@@ -152,6 +153,7 @@ async fn retention_sweeps_events_with_their_runs() {
     api.work().await;
     assert_eq!(deedbox::store::retention::sweep(api.world.node.store(), 30, 100).await.unwrap(), 1);
     api.acme.get(&path(&old)).await.refused(404, "not_found");
+    settled(&api).await;
     let left = page(&api.acme, "/v1/events?from=oldest").await;
     let left = left["items"].as_array().unwrap();
     assert!(left.len() == 3 && left.iter().all(|event| event["run_id"] == json!(kept)), "{left:?}");

@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::super::serve;
-use super::{Api, PLAIN, Reader, kinds, page, path, waiting, with};
+use super::{Api, PLAIN, Reader, kinds, page, path, settled, waiting, with};
 use crate::harness::config;
 use crate::worker::until;
 
@@ -15,10 +15,7 @@ async fn a_tenants_stream_begins_now_and_tells_what_was_asked_for() {
     api.deploy("run-info", json!({})).await;
     let before = api.start("noop", json!(1)).await;
     // Now is behind all that is settled, on the whole database server.
-    until("what was before is settled", async || {
-        page(&api.acme, "/v1/events?from=oldest").await["items"].as_array().is_some_and(|items| !items.is_empty())
-    })
-    .await;
+    settled(&api).await;
     let mut all = Reader::open(&api.acme, "/v1/events", None).await;
     let mut ends = Reader::open(&api.acme, "/v1/events?activity=noop&kind=run.completed", None).await;
     let foreign = api.tenant("other").await;
@@ -108,6 +105,7 @@ async fn a_stream_ends_when_its_token_is_revoked() {
     let made = admin.post("/v1/tenants/acme/tokens", &json!({})).await.expect(201);
     let client = api.acme.with_token(made["token"].as_str().unwrap());
     let run = waiting(&api).await;
+    settled(&api).await;
     let of_run = Reader::open(&client, &path(&run), None).await;
     let of_tenant = Reader::open(&client, "/v1/events", None).await;
     let mut own = Reader::open(&api.acme, &path(&run), None).await;
