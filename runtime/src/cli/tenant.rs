@@ -26,7 +26,7 @@ enum Command {
     /// List all tenants.
     List(Page),
     /// Show what bounds a tenant, or set it.
-    Limits(limits::Limits),
+    Limits(Box<limits::Limits>),
     /// Let no attempt of a tenant's runs begin until it is resumed; those under way end by themselves.
     Pause { tenant: String },
     /// Let a tenant's runs go on.

@@ -53,7 +53,7 @@ pub async fn prove(store: &Store, tenant: &str, effect_id: &[u8; 32], from: Hold
         )
         .execute(&mut *tx)
         .await?;
-        wake_waiting(&mut *tx, tenant, effect_id).await?;
+        wake_waiting(&mut tx, tenant, effect_id).await?;
         tx.commit().await?;
         Ok(next.doubled)
     })

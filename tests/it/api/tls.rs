@@ -62,13 +62,13 @@ impl Served {
 
     /// A client that trusts a certificate and keeps no connection.
     async fn client(&self, trusted: &Pair) -> Client {
-        let http = http::builder(&[trusted.certificate.clone()]).pool_max_idle_per_host(0).build().unwrap();
+        let http = http::builder(std::slice::from_ref(&trusted.certificate)).pool_max_idle_per_host(0).build().unwrap();
         Client::with_http(http, &self.origin, Some(mint(&self.world, "acme").await))
     }
 
     /// Whether a client that trusts this certificate, and no other, is answered.
     async fn is_trusted_by(&self, trusted: &Pair) -> bool {
-        let http = http::builder(&[trusted.certificate.clone()]).build().unwrap();
+        let http = http::builder(std::slice::from_ref(&trusted.certificate)).build().unwrap();
         http.get(format!("{}/healthz", self.origin)).send().await.is_ok_and(|answer| answer.status() == 200)
     }
 
@@ -105,7 +105,7 @@ async fn both_versions_of_tls_are_spoken_and_http_1_is_agreed_on() {
     let pair = new_pair();
     let served = Served::with(&pair, |_| {}).await;
     for version in [ProtocolVersion::TLSv1_2, ProtocolVersion::TLSv1_3] {
-        let mut tls = http::tls_of(&[pair.certificate.clone()], version);
+        let mut tls = http::tls_of(std::slice::from_ref(&pair.certificate), version);
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let stream = served.connect(tls.clone()).await.unwrap();
         assert_eq!(stream.get_ref().1.protocol_version(), Some(version));
@@ -131,7 +131,7 @@ async fn a_client_that_speaks_no_tls_is_cut_off_and_harms_nobody() {
     }
     acme.get("/v1/runs").await.expect(200);
     // Behind the handshake the same times hold.
-    let mut wire = Wire::over(served.connect(http::tls(&[pair.certificate.clone()])).await.unwrap());
+    let mut wire = Wire::over(served.connect(http::tls(std::slice::from_ref(&pair.certificate))).await.unwrap());
     assert!(wire.send("GET /healthz HTTP/1.1\r\nx: ").await);
     wire.answer().await.refused(408, "deedbox.request_timeout");
 }
@@ -141,7 +141,7 @@ async fn a_new_certificate_is_taken_up_once_both_of_its_files_are_there() {
     logs::keep();
     let (old, new) = (new_pair(), new_pair());
     let served = Served::with(&old, |_| {}).await;
-    let mut open = Wire::over(served.connect(http::tls(&[old.certificate.clone()])).await.unwrap());
+    let mut open = Wire::over(served.connect(http::tls(std::slice::from_ref(&old.certificate))).await.unwrap());
     assert_eq!(open.get("/healthz", "").await.status, 200);
 
     write(&served.dir.path().join("cert.pem"), &new.certificate_pem);

@@ -91,7 +91,7 @@ async fn starts_of_many_keys_at_once_are_one_run_for_each_key() {
     let keys: Vec<String> = (0..20).map(|_| fresh_key()).collect();
     let ask = |key: &String, n: u32| {
         let ask = Ask::start(&api.acme, &json!({ "input": key })).key(key);
-        if n % 2 == 0 { ask } else { ask.by(&other) }
+        if n.is_multiple_of(2) { ask } else { ask.by(&other) }
     };
     let asks: Vec<Ask> =
         (0..5).flat_map(|n| keys.iter().map(move |key| (key, n))).map(|(key, n)| ask(key, n)).collect();
@@ -229,7 +229,7 @@ async fn of_lenient_starts_at_once_one_starts_and_the_others_are_told_of_it() {
     let other = another_node(&api, config()).await;
     let asks = (0..20).map(|n| {
         let ask = Ask::start(&api.acme, &json!({ "input": n })).key("delivery-7").lenient();
-        if n % 2 == 0 { ask } else { ask.by(&other) }
+        if n.is_multiple_of(2) { ask } else { ask.by(&other) }
     });
     let answers = together(asks).await;
     let fresh: Vec<String> = answers.iter().filter(|answer| answer.status == 201).map(run_of).collect();
