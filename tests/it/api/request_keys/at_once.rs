@@ -227,7 +227,7 @@ async fn a_start_that_is_asked_for_ten_times_is_queued_once() {
 async fn of_lenient_starts_at_once_one_starts_and_the_others_are_told_of_it() {
     let api = noops().await;
     let other = another_node(&api, config()).await;
-    let asks = (0..20).map(|n| {
+    let asks = (0..20_u32).map(|n| {
         let ask = Ask::start(&api.acme, &json!({ "input": n })).key("delivery-7").lenient();
         if n.is_multiple_of(2) { ask } else { ask.by(&other) }
     });
