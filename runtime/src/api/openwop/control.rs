@@ -60,10 +60,9 @@ pub async fn cancel(
     Path(segment): Path<String>,
     request: Keyed<scope::Run, body::Optional>,
 ) -> Result<Response> {
-    let run_id = ids::run(&segment, &request.caller.tenant)?;
-    // However the id was spelled.
-    let request = request.operation("POST /runs/{run}/cancel", &[("run", &run_id.to_string())]);
+    let (request, run_id) = named(request, "POST /runs/{run}/cancel", &segment);
     let prepared = async {
+        let run_id = run_id?;
         let body: Reason = request.optional(&api)?;
         let what = Wish::Cancel { reason: check_reason(body.reason)? };
         Ok(Control { tenant: request.caller.tenant.clone(), run_id, what })
@@ -99,10 +98,9 @@ pub async fn act(
         "resume" => "POST /runs/{run}:resume",
         _ => return Err(no_route()),
     };
-    let run_id = ids::run(segment, &request.caller.tenant)?;
-    // However the id was spelled.
-    let request = request.operation(operation, &[("run", &run_id.to_string())]);
+    let (request, run_id) = named(request, operation, segment);
     let prepared = async {
+        let run_id = run_id?;
         let what = match word {
             "pause" => pause(request.optional(&api)?)?,
             _ => {
@@ -114,6 +112,17 @@ pub async fn act(
         Ok(Control { tenant: request.caller.tenant.clone(), run_id, what })
     };
     request.carry_out(&api, prepared).await
+}
+
+/// A request and the run that its path names. However that was spelled, it is the same request.
+fn named<B: body::Kind>(
+    request: Keyed<scope::Run, B>,
+    operation: &str,
+    segment: &str,
+) -> (Keyed<scope::Run, B>, Result<Uuid>) {
+    let run_id = ids::run(segment, &request.caller.tenant);
+    let spelled = run_id.as_ref().map_or_else(|_| segment.to_owned(), Uuid::to_string);
+    (request.operation(operation, &[("run", &spelled)]), run_id)
 }
 
 fn no_route() -> Problem {
