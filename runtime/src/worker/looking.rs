@@ -28,7 +28,7 @@ const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 const MAX_FRUITLESS: u32 = 64;
 
 /// The longest pause before a wake-up is answered.
-const MAX_PAUSE_MS: u64 = 100;
+const MAX_PAUSE_MS: u64 = 200;
 
 /// The pause while another worker decides for a tenant with a limit.
 const CONTENDED_MS: std::ops::Range<u64> = 5..25;
