@@ -139,21 +139,23 @@ async fn of_starts_that_meet_in_a_scope_one_is_made() {
     });
 }
 
-/// A refusal under a key is kept with its key, and still says when to come back.
+/// A refusal that says when to come back is not kept with its key.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scope_that_was_taken_is_answered_the_same_under_the_key() {
+async fn a_scope_that_was_taken_is_asked_for_again_under_the_same_key() {
     let api = idle_with(settings()).await;
     let start = |key: &str| {
         let request = api.acme.request(reqwest::Method::POST, "/runs").header("OpenWOP-Dedup", "enforce");
         request.header("idempotency-key", key).json(&json!({ "workflowId": "conformance-noop", "scopeId": "s" }))
     };
-    api.acme.send(start(KEY)).await.expect(201);
+    let id = api.acme.send(start(KEY)).await.expect(201)["runId"].as_str().unwrap().to_owned();
     let other = "openwop-other-0123456789ab";
     let first = api.acme.send(start(other)).await;
     first.refused(409, "run_already_active");
     let again = api.acme.send(start(other)).await;
     assert_eq!((again.status, &again.text), (409, &first.text));
     assert!([first, again].iter().all(|answer| !answer.header("retry-after").is_empty()));
+    api.acme.post(&format!("{}/cancel", run_path(&id)), &json!({})).await.expect(200);
+    assert_ne!(api.acme.send(start(other)).await.expect(201)["runId"], json!(id));
 }
 
 #[tokio::test(flavor = "multi_thread")]
