@@ -109,6 +109,7 @@ pub fn max_page(config: &ApiConfig) -> u32 {
     responses(
         (status = 201, body = Created,
             headers(("Location", description = "The path of the run."))),
+        (status = 404),
         (status = 422),
         (status = 429)
     ),
