@@ -151,6 +151,9 @@ fn serve_arguments(command: &mut Command, layout: &Layout, socket_dir: &Path) {
         "listen_addresses=",
         "-c",
         "fsync=on",
+        // Many nodes of one machine share it, and each has a pool of its own.
+        "-c",
+        "max_connections=300",
         "-c",
         "logging_collector=off",
         "-c",
