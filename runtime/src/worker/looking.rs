@@ -139,7 +139,7 @@ impl Looking {
             return false;
         }
         if self.misses > 0 {
-            let most = (1_u64 << self.misses).min(MAX_PAUSE_MS);
+            let most = (1_u64 << (2 * self.misses)).min(MAX_PAUSE_MS);
             tokio::time::sleep(ms(rand::random_range(0..=most))).await;
             // What was said meanwhile is answered by the same look.
             let _ = due.notified().now_or_never();
