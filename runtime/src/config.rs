@@ -1,11 +1,19 @@
 //! Settings: one struct per concern. Every limit has a name, a unit in its name, and words for what happens at it. They
 //! come from one TOML file; command-line flags and the environment name the file and override what belongs to a machine.
 
+mod api;
+mod gateway;
+mod host;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+
+pub use api::{ApiConfig, TlsConfig};
+pub use gateway::GatewayConfig;
+pub use host::HostConfig;
 
 /// All that may be set in the file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -32,119 +40,6 @@ pub struct DatabaseConfig {
 impl Default for DatabaseConfig {
     fn default() -> Self {
         Self { max_connections: 16 }
-    }
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HostConfig {
-    /// Instances at once. Runs beyond it stay queued.
-    pub max_instances: u32,
-    /// Linear memory of one instance: the ceiling for every deployment. Growing beyond it fails in the guest.
-    pub max_memory_bytes: u64,
-    /// Linear memory of one instance where the deployment says nothing.
-    pub default_memory_bytes: u64,
-    /// Elements of one table. Growing beyond it fails in the guest.
-    pub max_table_elements: u32,
-    /// The guest's stack. Beyond it the attempt ends as `stack-overflow`.
-    pub max_stack_bytes: usize,
-    /// Time between two checks of a running guest's deadline.
-    pub epoch_ms: u64,
-    /// What is kept of each of stdout and stderr of one attempt; the rest is dropped and marked as truncated.
-    pub max_log_bytes: usize,
-    /// An output above it ends the run as failed with `result-too-large`.
-    pub max_output_bytes: usize,
-    /// A checkpoint above it is refused with `too-large`.
-    pub max_checkpoint_bytes: usize,
-    /// Time for `describe` at upload; beyond it the upload is refused.
-    pub describe_timeout_ms: u64,
-    /// How long a guest that is asked to stop may take to return by itself. Then it is dropped.
-    pub stop_ms: u64,
-    /// Bytes that one host call may make the host allocate for the guest's arguments; beyond it the attempt traps.
-    pub max_call_bytes: usize,
-}
-
-impl Default for HostConfig {
-    fn default() -> Self {
-        Self {
-            max_instances: 64,
-            max_memory_bytes: 512 << 20,
-            default_memory_bytes: 128 << 20,
-            max_table_elements: 20_000,
-            max_stack_bytes: 512 << 10,
-            epoch_ms: 10,
-            max_log_bytes: 256 << 10,
-            max_output_bytes: 2 << 20,
-            max_checkpoint_bytes: 64 << 10,
-            describe_timeout_ms: 5_000,
-            stop_ms: 100,
-            max_call_bytes: 16 << 20,
-        }
-    }
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct GatewayConfig {
-    /// Time for one send where the guest says nothing; then the guest gets `timed-out`.
-    pub default_send_ms: u64,
-    /// The longest time for one send, whatever the guest asks for. Also the margin by which a provider's memory of a key
-    /// must outlast a send.
-    pub max_send_ms: u64,
-    /// Time to reach a provider, TLS included; beyond it the guest gets `unreachable`.
-    pub connect_ms: u64,
-    /// A larger body in a call of `deedbox:activity/http` is refused with `invalid-request`.
-    pub max_request_bytes: usize,
-    /// A larger body of a call over `wasi:http` is streamed: hashed as it is sent instead of being part of the request
-    /// digest. A provider that takes its key, or needs a signature, in the body is then refused with `invalid-request`.
-    /// Changing it changes the digests of bodies between the old value and the new.
-    pub max_buffered_request_bytes: usize,
-    /// A larger streamed body is cut while it is sent, and the outcome is unknown; where the guest tells its size before,
-    /// it is refused with `invalid-request`.
-    pub max_streamed_request_bytes: u64,
-    /// A larger answer is cut off: the guest gets `response-too-large`, the effect is completed without a body.
-    pub max_response_bytes: usize,
-    /// A larger answer is recorded without its body; a replay says `not-kept`.
-    pub max_kept_body_bytes: usize,
-    /// Header bytes of a request; more is refused with `invalid-request`.
-    pub max_header_bytes: usize,
-    /// How long a call waits for an effect that another run or attempt holds before the guest gets `in-flight`.
-    pub in_flight_wait_ms: u64,
-    /// Sends that one attempt may have under way at once; more is refused with `invalid-request`.
-    pub max_open_sends: usize,
-    /// Seal recorded answers and look-ups with the tenant's key.
-    pub seal_answers: bool,
-    /// The longest pause between two look-ups of one open question.
-    pub max_look_up_pause_ms: u64,
-    /// How long a send waits in place for its turn at the provider's rate, or for the end of a pause that the provider asked
-    /// for. Beyond it the run is given back until then, and spends no attempt.
-    pub pace_wait_ms: u64,
-    /// The longest pause that a provider's Retry-After can ask for; a longer one is cut to it.
-    pub max_retry_after_ms: u64,
-    /// A directory of the operator's own provider profiles, one TOML file each. One of a shipped profile's name replaces it.
-    pub profiles_dir: Option<PathBuf>,
-}
-
-impl Default for GatewayConfig {
-    fn default() -> Self {
-        Self {
-            default_send_ms: 30_000,
-            max_send_ms: 60_000,
-            connect_ms: 10_000,
-            max_request_bytes: 4 << 20,
-            max_buffered_request_bytes: 1 << 20,
-            max_streamed_request_bytes: 64 << 20,
-            max_response_bytes: 8 << 20,
-            max_kept_body_bytes: 1 << 20,
-            max_header_bytes: 32 << 10,
-            in_flight_wait_ms: 5_000,
-            max_open_sends: 16,
-            seal_answers: false,
-            max_look_up_pause_ms: 900_000,
-            pace_wait_ms: 2_000,
-            max_retry_after_ms: 3_600_000,
-            profiles_dir: None,
-        }
     }
 }
 
@@ -210,131 +105,6 @@ pub struct SignalsConfig {
 impl Default for SignalsConfig {
     fn default() -> Self {
         Self { max_payload_bytes: 64 << 10, max_unread: 10_000, max_calls: 10_000, wait_ms: 2_000 }
-    }
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ApiConfig {
-    /// A larger component is refused with 413.
-    pub max_component_bytes: usize,
-    /// A larger JSON body is refused with 413. Also the limit for a run's input.
-    pub max_body_bytes: usize,
-    /// The longest `?wait`; a longer one is cut to it.
-    pub max_wait_ms: u64,
-    /// How long a request waits for another of the same key that is being worked on, before it is told so with 409.
-    pub in_flight_wait_ms: u64,
-    /// Time to answer a request, from its last byte; beyond it 503, while what changes something goes on. Event streams are
-    /// answered at once, so it does not end them. Above `max_wait_ms`.
-    pub max_request_ms: u64,
-    /// Open connections of this node. New ones wait until one has ended.
-    pub max_connections: u32,
-    /// Time for a TLS handshake, and for the head of a request from its first byte, or from the connection for the first one;
-    /// beyond it 408, and the connection ends.
-    pub header_ms: u64,
-    /// How long a connection may be open between two requests. Then it ends.
-    pub idle_ms: u64,
-    /// The longest silence while a body arrives; beyond it 408.
-    pub body_silence_ms: u64,
-    /// Time for a whole body to arrive; beyond it 408.
-    pub body_ms: u64,
-    /// How long a client may take nothing of its answer. Then the connection ends.
-    pub write_ms: u64,
-    /// Names and values of all headers of a request; more is refused with 431, and so are more than 100 headers.
-    pub max_header_bytes: usize,
-    /// A longer path and query is refused with 414.
-    pub max_target_bytes: usize,
-    /// Levels of arrays and objects in a JSON body or a signal's payload; deeper ones are refused with 400.
-    pub max_json_depth: usize,
-    /// With it the API speaks HTTPS and nothing else.
-    pub tls: Option<TlsConfig>,
-    /// Rows of one page where the request says nothing, and at most.
-    pub default_page: u32,
-    pub max_page: u32,
-    /// The longest silence of a stream of events: then it says that it is alive.
-    pub heartbeat_ms: u64,
-    /// Streams of events that are open at once on this node, and of those the streams of one tenant. One more is refused
-    /// with 429.
-    pub max_streams: usize,
-    pub max_tenant_streams: usize,
-    /// Discovery names the workflows of the OpenWOP conformance suite, which `deedbox up --openwop-fixtures` deploys.
-    pub openwop_fixtures: bool,
-    /// The routes of that suite which hold requests and start sends to any address. For test machines alone.
-    pub openwop_seams: bool,
-}
-
-impl Default for ApiConfig {
-    fn default() -> Self {
-        Self {
-            max_component_bytes: 64 << 20,
-            max_body_bytes: 1 << 20,
-            max_wait_ms: 60_000,
-            in_flight_wait_ms: 5_000,
-            max_request_ms: 120_000,
-            max_connections: 10_000,
-            header_ms: 10_000,
-            idle_ms: 75_000,
-            body_silence_ms: 30_000,
-            body_ms: 300_000,
-            write_ms: 30_000,
-            max_header_bytes: 32 << 10,
-            max_target_bytes: 8 << 10,
-            max_json_depth: 128,
-            tls: None,
-            default_page: 50,
-            max_page: 500,
-            heartbeat_ms: 15_000,
-            max_streams: 256,
-            max_tenant_streams: 64,
-            openwop_fixtures: false,
-            openwop_seams: false,
-        }
-    }
-}
-
-impl ApiConfig {
-    /// What must hold of them, with the name and the words for when it does not.
-    fn rules(&self) -> impl Iterator<Item = (bool, &'static str, &'static str)> {
-        const SECOND: &str = "must be at least 1000";
-        let bytes = |of: usize, most: usize| (1 << 10..=most).contains(&of);
-        [
-            (self.max_request_ms > self.max_wait_ms, "api.max_request_ms", "must be above api.max_wait_ms"),
-            (self.max_connections >= 1, "api.max_connections", "must be at least 1"),
-            (self.header_ms >= 1_000, "api.header_ms", SECOND),
-            (self.idle_ms >= 1_000, "api.idle_ms", SECOND),
-            (self.body_silence_ms >= 1_000, "api.body_silence_ms", SECOND),
-            (self.body_ms >= 1_000, "api.body_ms", SECOND),
-            (self.write_ms >= 1_000, "api.write_ms", SECOND),
-            // What is far above is cut off by the HTTP library, whose own buffer ends at four hundred thousand bytes.
-            (bytes(self.max_header_bytes, 128 << 10), "api.max_header_bytes", "must be from 1024 to 131072"),
-            (bytes(self.max_target_bytes, 32 << 10), "api.max_target_bytes", "must be from 1024 to 32768"),
-            (self.max_json_depth >= 8, "api.max_json_depth", "must be at least 8"),
-            (self.tls.as_ref().is_none_or(|tls| tls.look_ms >= 1_000), "api.tls.look_ms", SECOND),
-        ]
-        .into_iter()
-    }
-}
-
-/// The API's certificate, in PEM files that are read again when they change.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlsConfig {
-    /// The certificate first, and those that vouch for it behind it.
-    pub certificate: PathBuf,
-    /// Its private key, without a password.
-    pub key: PathBuf,
-    /// The pause between two looks at the files. A pair that cannot be used does not replace the one in use.
-    #[serde(default = "TlsConfig::look_ms")]
-    pub look_ms: u64,
-}
-
-impl TlsConfig {
-    pub fn of(certificate: PathBuf, key: PathBuf) -> Self {
-        Self { certificate, key, look_ms: Self::look_ms() }
-    }
-
-    const fn look_ms() -> u64 {
-        60_000
     }
 }
 

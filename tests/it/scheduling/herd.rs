@@ -61,7 +61,10 @@ async fn a_crowd_of_idle_workers_does_not_ask_for_every_run() {
     let pauses = WORKERS as f64 * took.as_secs_f64() * 10.0;
     let most = pauses * 1.5 + (4 * RUNS) as f64;
     eprintln!("{asked} looks, at most {most:.0}, for {RUNS} runs by {WORKERS} workers in {took:?}");
-    assert!((asked as f64) < most, "{asked} looks, at most {most:.0}, for {RUNS} runs by {WORKERS} workers in {took:?}");
+    assert!(
+        (asked as f64) < most,
+        "{asked} looks, at most {most:.0}, for {RUNS} runs by {WORKERS} workers in {took:?}"
+    );
 }
 
 /// More lanes than one look compares, and none of them may begin: the worker goes round once in a poll, and not for ever.
