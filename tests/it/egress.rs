@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::World;
-use crate::harness::raw::serve_once;
+use crate::harness::raw::{full_listener, serve_once};
 
 async fn errors(world: &World, calls: Vec<Value>) -> Vec<(String, String)> {
     let run = world.start("send", json!({ "calls": calls })).await;
@@ -150,7 +150,7 @@ async fn a_provider_that_stalls_in_any_way_ends_the_call_in_time() {
             held.push(silent.accept().await.unwrap());
         }
     });
-    let full = full_listener().await;
+    let full = full_listener("127.0.0.1:0").await;
     let stalls = [format!("http://{answering}"), format!("https://{answering}"), format!("http://{}", full.0)];
     let mut settings = crate::harness::config();
     settings.gateway.connect_ms = 400;
@@ -171,22 +171,4 @@ async fn a_provider_that_stalls_in_any_way_ends_the_call_in_time() {
     let states: Vec<_> = world.sends(run).await.into_iter().map(|send| send.state).collect();
     assert_eq!(states, ["escaped", "released", "released"]);
     accepting.abort();
-}
-
-/// A listener whose queue is full: who connects to it gets no answer at all.
-async fn full_listener() -> (std::net::SocketAddr, Vec<Box<dyn std::any::Any>>) {
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let listener = socket.listen(1).unwrap();
-    let address = listener.local_addr().unwrap();
-    let mut held: Vec<Box<dyn std::any::Any>> = vec![Box::new(listener)];
-    for _ in 0..16 {
-        let connecting =
-            tokio::time::timeout(std::time::Duration::from_millis(100), tokio::net::TcpStream::connect(address));
-        match connecting.await {
-            Ok(stream) => held.push(Box::new(stream.unwrap())),
-            Err(_) => return (address, held),
-        }
-    }
-    panic!("the queue of a listener never fills");
 }

@@ -14,6 +14,7 @@ use super::keyed::{Answer, Failed, Keyed, Work};
 use super::page::{self, Asked, Page};
 use super::time::Time;
 use super::{Api, body, ceilings, input, modules, name};
+use crate::gateway::check_ca;
 use crate::gateway::provider::{Profiles, UNLISTED};
 use crate::policy::Policy;
 use crate::store::{self, Tx, activity};
@@ -206,6 +207,8 @@ async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<CheckedPoli
     if policy.limits.memory_bytes.is_some_and(|bytes| bytes == 0 || bytes > most) {
         return Err(Problem::validation(format!("policy.limits.memory_bytes: must be 1 to {most} on this host")));
     }
+    let ca = policy.egress.ca.as_deref().map_or(Ok(()), check_ca);
+    ca.map_err(|why| Problem::validation(format!("policy.egress.ca: {why}")))?;
     policy.input_schema.as_ref().map_or(Ok(()), input::check_schema)?;
     ceilings::check(&policy, json, &api.gateway.read_limits(tenant).await?)?;
     let own = api.gateway.profiles_of(tenant).await?;

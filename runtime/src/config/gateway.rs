@@ -1,5 +1,6 @@
 //! How calls of guests leave a node, and what bounds them.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -12,8 +13,21 @@ pub struct GatewayConfig {
     /// The longest time for one send, whatever the guest asks for. Also the margin by which a provider's memory of a key
     /// must outlast a send.
     pub max_send_ms: u64,
-    /// Time to reach a provider, TLS included; beyond it the guest gets `unreachable`.
+    /// Time to reach a provider, TLS included; beyond it the guest gets `unreachable`. An address of several that does not
+    /// answer gets an equal share of it, at least a second.
     pub connect_ms: u64,
+    /// Time to resolve the name of a provider, or the call's own time-out if that is shorter; beyond it the guest gets
+    /// `unreachable`.
+    pub resolve_ms: u64,
+    /// Names being resolved at once on this node, and of these for one tenant. More wait, within the same time. With the
+    /// system's way, each takes a thread until it has ended, even when nobody waits for it any more.
+    pub max_resolving: usize,
+    pub max_tenant_resolving: usize,
+    /// Addresses of one name that are tried; more are left out, after those that the policy does not allow.
+    pub max_addresses: usize,
+    /// Name servers that are asked instead of the system's way to resolve names, as `ip:port`: over UDP, and over TCP where an
+    /// answer is too long for that. `/etc/hosts`, search domains and whatever else the system knows are not looked at then.
+    pub dns_servers: Vec<SocketAddr>,
     /// A larger body in a call of `deedbox:activity/http` is refused with `invalid-request`.
     pub max_request_bytes: usize,
     /// A larger body of a call over `wasi:http` is streamed: hashed as it is sent instead of being part of the request
@@ -52,6 +66,11 @@ impl Default for GatewayConfig {
             default_send_ms: 30_000,
             max_send_ms: 60_000,
             connect_ms: 10_000,
+            resolve_ms: 5_000,
+            max_resolving: 128,
+            max_tenant_resolving: 16,
+            max_addresses: 8,
+            dns_servers: Vec::new(),
             max_request_bytes: 4 << 20,
             max_buffered_request_bytes: 1 << 20,
             max_streamed_request_bytes: 64 << 20,
@@ -66,5 +85,22 @@ impl Default for GatewayConfig {
             max_retry_after_ms: 3_600_000,
             profiles_dir: None,
         }
+    }
+}
+
+impl GatewayConfig {
+    /// What must hold of them, with the name and the words for when it does not.
+    pub(super) fn rules(&self) -> impl Iterator<Item = (bool, &'static str, &'static str)> {
+        let tenant = (1..=self.max_resolving).contains(&self.max_tenant_resolving);
+        [
+            ((10..=30_000).contains(&self.resolve_ms), "gateway.resolve_ms", "must be from 10 to 30000"),
+            // The program has threads for 512 things that block; files are read on them too.
+            ((1..=256).contains(&self.max_resolving), "gateway.max_resolving", "must be 1 to 256"),
+            (tenant, "gateway.max_tenant_resolving", "must be 1 to gateway.max_resolving"),
+            ((1..=64).contains(&self.max_addresses), "gateway.max_addresses", "must be 1 to 64"),
+            (self.dns_servers.len() <= 8, "gateway.dns_servers", "must be at most 8"),
+            (self.dns_servers.iter().all(|server| server.port() != 0), "gateway.dns_servers", "must have ports"),
+        ]
+        .into_iter()
     }
 }

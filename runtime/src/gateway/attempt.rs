@@ -18,6 +18,7 @@ use super::pace::{self, Meter};
 use super::plan::{Effect, Means};
 use super::provider::PinnedLookup;
 use super::request::{Error, Identity, Lookup, Options, Refusal, Request, Response, Stop};
+use super::resolver::Target;
 use super::signals::Asked;
 use super::slots::{Ambiguous, End, Slots};
 use super::turns::{Turn, Turns};
@@ -26,7 +27,7 @@ use super::{Gateway, answer, egress, flow, lookup, request, reserved, slots};
 use crate::config::ms;
 use crate::effect::OnUnknown;
 use crate::key::{self, EffectId, InvalidName, Key};
-use crate::policy::{Ceiling, Policy};
+use crate::policy::{Ceiling, Origin, Policy};
 use crate::store;
 
 /// The hold that a worker has on a run: until when, by this process's clock, and whether it was lost.
@@ -257,7 +258,8 @@ impl Attempt {
         let profile = self.caller().profile_at(&origin).await?;
         let lookup = options.lookup.as_ref().map(|lookup| self.checked_lookup(lookup, ceiling)).transpose()?;
         let _place = if pending.is_none() { Some(self.take_place()?) } else { None };
-        let target = egress::resolve(origin, &self.policy.egress).await?;
+        let at_most = request.connect.into_iter().chain(request.timeout).min().unwrap_or(Duration::MAX);
+        let target = self.target(origin, at_most).await?;
         let call = HttpCall::new(request, profile, target, lookup);
         call.check_upload()?;
         if !call.is_effect(&options) {
@@ -266,6 +268,15 @@ impl Attempt {
         }
         let effect = self.planned(call, options)?;
         self.make(effect, pending).await
+    }
+
+    /// Where a call goes, unless the attempt ends before that is known.
+    pub(super) async fn target(&self, origin: Origin, at_most: Duration) -> Result<Target, Error> {
+        let resolver = &self.gateway.resolver;
+        tokio::select! {
+            target = resolver.target(self.tenant(), origin, &self.policy.egress, at_most) => Ok(target?),
+            () = self.closing.cancelled() => Err(Stop::LeaseOver.into()),
+        }
     }
 
     fn planned(&self, call: HttpCall, options: Options) -> Result<Effect, Error> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, header};
 
-use super::egress::Target;
 use super::provider::{Placement, Profile, Signing, UNLISTED};
 use super::request::{Error, Refusal};
+use super::resolver::Target;
 use super::transport::{Body, Outgoing, Payload, Sent};
 use super::{Gateway, vault};
 use crate::policy::{Origin, Policy};

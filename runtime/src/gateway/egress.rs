@@ -1,18 +1,11 @@
 //! Where an attempt may connect to. The address that was checked is the address that is connected to.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::Url;
 
 use super::request::Refusal;
 use crate::policy::{Ceiling, Egress, Origin};
-
-/// A place that the policy allows, resolved to addresses that it allows.
-#[derive(Clone, Debug)]
-pub struct Target {
-    pub origin: Origin,
-    pub addresses: Vec<SocketAddr>,
-}
 
 /// Checks a URL against the policy and the tenant's ceiling, without the network.
 pub fn authorise(url: &Url, egress: &Egress, ceiling: Option<&Ceiling>) -> Result<Origin, Refusal> {
@@ -37,29 +30,8 @@ pub fn within(origin: &Origin, ceiling: Option<&Ceiling>) -> Result<(), Refusal>
     )))
 }
 
-/// Resolves an allowed origin once, and keeps the addresses that the policy allows.
-pub async fn resolve(origin: Origin, egress: &Egress) -> Result<Target, Refusal> {
-    let found: Vec<SocketAddr> = match &origin.host {
-        url::Host::Ipv4(ip) => vec![SocketAddr::new((*ip).into(), origin.port)],
-        url::Host::Ipv6(ip) => vec![SocketAddr::new((*ip).into(), origin.port)],
-        url::Host::Domain(name) => tokio::net::lookup_host((name.as_str(), origin.port))
-            .await
-            .map_err(|_| Refusal::Unreachable(format!("the name {name} cannot be resolved")))?
-            .collect(),
-    };
-    let named = matches!(origin.host, url::Host::Ipv4(_) | url::Host::Ipv6(_));
-    let addresses: Vec<_> = found.iter().copied().filter(|a| named || allowed(a.ip(), egress)).collect();
-    match (addresses.is_empty(), found.first()) {
-        (false, _) => Ok(Target { origin, addresses }),
-        (true, Some(first)) => Err(Refusal::Denied(format!(
-            "{origin} is at {ip}, which is not a public address; add \"{ip}\" to policy.egress.private_addresses to allow it",
-            ip = first.ip()
-        ))),
-        (true, None) => Err(Refusal::Unreachable(format!("the name of {origin} has no address"))),
-    }
-}
-
-fn allowed(ip: IpAddr, egress: &Egress) -> bool {
+/// Whether the policy lets a name lead to this address.
+pub fn allowed(ip: IpAddr, egress: &Egress) -> bool {
     is_public(ip) || egress.private_addresses.contains(&ip)
 }
 

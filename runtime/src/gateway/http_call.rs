@@ -10,13 +10,13 @@ use http::{HeaderMap, HeaderValue, Method, header};
 
 use super::attempt::{Attempt, lock};
 use super::caller::{Caller, masked, too_large_to};
-use super::egress::Target;
 use super::plan::{Carried, Pins, Sending};
 use super::provider::{
     AlreadyDone, Answers, Asked, Carrier, KeyRule, Operation, OwnValue, Parts, Pin, PinnedLookup, Profile, Values,
     fill, fill_url,
 };
 use super::request::{Checked, Error, Identity, Options, Refusal, Stop};
+use super::resolver::Target;
 use super::transport::{Body, Bounds, Outgoing, Payload, Sent};
 use super::upload::Upload;
 use super::{digest, vault};

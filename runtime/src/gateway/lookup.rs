@@ -135,7 +135,8 @@ impl Gateway {
         let limits = self.limits_of(&due.tenant).await?;
         let origin = egress::authorise(&url, &policy.egress, limits.egress.as_ref())?;
         let profile = caller.profile_at(&origin).await?;
-        let target = egress::resolve(origin, &policy.egress).await?;
+        let at_most = ms(self.config.default_send_ms);
+        let target = self.resolver.target(&due.tenant, origin, &policy.egress, at_most).await?;
         let mut headers = HeaderMap::new();
         for (name, value) in &lookup.headers {
             let name = HeaderName::from_bytes(name.as_bytes()).ok();

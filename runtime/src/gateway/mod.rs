@@ -21,12 +21,14 @@ mod plan;
 pub mod provider;
 mod request;
 mod reserved;
+mod resolver;
 mod settle;
 mod signals;
 mod slots;
 mod tenant_limits;
 mod tenant_profiles;
 mod transport;
+mod trust;
 mod turns;
 mod upload;
 pub mod vault;
@@ -40,6 +42,7 @@ pub use request::{
 pub use reserved::is_reserved;
 pub use signals::{Refused as SignalRefused, Signal};
 pub use tenant_limits::TenantLimits;
+pub use trust::check as check_ca;
 pub use turns::Turn;
 pub use upload::{Broken, Pieces, Upload, Written};
 
@@ -57,6 +60,7 @@ pub struct Gateway {
     profiles: provider::Profiles,
     tenant_profiles: tenant_profiles::TenantProfiles,
     tenant_limits: tenant_limits::AllLimits,
+    resolver: resolver::Resolver,
     transport: transport::Transport,
     messaging: messaging::Servers,
     grants: files::Grants,
@@ -87,6 +91,7 @@ impl Gateway {
     pub fn new(parts: Parts) -> Result<Self, provider::ProfileError> {
         let Parts { store, vault, config, signals, webhooks, grants, wakes, clock, probe } = parts;
         let profiles = provider::Profiles::load(config.profiles_dir.as_deref())?;
+        let resolver = resolver::Resolver::new(&config);
         let transport = transport::Transport::new(clock.clone());
         let tenant_profiles = tenant_profiles::TenantProfiles::default();
         let messaging = messaging::Servers::new(transport.roots());
@@ -96,6 +101,7 @@ impl Gateway {
             profiles,
             tenant_profiles,
             tenant_limits: tenant_limits::AllLimits::default(),
+            resolver,
             transport,
             messaging,
             grants,

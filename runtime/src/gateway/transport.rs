@@ -17,12 +17,13 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::egress::Target;
+use super::resolver::Target;
+use super::trust::Trust;
 use super::upload::{Broken, Upload};
 use crate::clock::Clock;
 
@@ -93,31 +94,18 @@ impl Sent {
 #[derive(Debug)]
 pub struct Transport {
     clock: Arc<dyn Clock>,
-    tls: Arc<ClientConfig>,
-    roots: Arc<RootCertStore>,
+    trust: Trust,
 }
 
 impl Transport {
-    /// Trusts the platform's certificate authorities.
+    /// Trusts the platform's certificate authorities, and those that a target adds.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        let roots = Arc::new(roots);
-        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-        let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        // ring supports both of rustls's default versions.
-        #[allow(clippy::expect_used, reason = "a fixed choice of library parts, the same at every start")]
-        let mut tls = versions
-            .expect("ring supports TLS 1.2 and 1.3")
-            .with_root_certificates(roots.clone())
-            .with_no_client_auth();
-        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Self { clock, tls: Arc::new(tls), roots }
+        Self { clock, trust: Trust::load() }
     }
 
     /// The platform's certificate authorities.
     pub fn roots(&self) -> Arc<RootCertStore> {
-        self.roots.clone()
+        self.trust.platform()
     }
 
     /// Sends once. Never fails: every way it can go is a [`Sent`].
@@ -142,7 +130,7 @@ impl Transport {
         deadline: tokio::time::Instant,
         first: FirstByte,
     ) -> Sent {
-        let connected = tokio::time::timeout(bounds.connect, self.connect(target)).await;
+        let connected = tokio::time::timeout(bounds.connect, self.connect(target, bounds.connect)).await;
         let stream = match connected {
             Ok(Ok(stream)) => stream,
             Ok(Err(why)) => return Sent::Nothing(why),
@@ -157,12 +145,16 @@ impl Transport {
         }
     }
 
-    async fn connect(&self, target: &Target) -> Result<Stream, String> {
+    /// Tries one address after another, so that a provider never sees two connections. One that does not answer leaves the
+    /// others their share of the time.
+    async fn connect(&self, target: &Target, limit: Duration) -> Result<Stream, String> {
+        let addresses = target.addresses.as_ref().map_err(Clone::clone)?;
         let mut last = format!("{} has no address", target.origin);
-        for address in &target.addresses {
-            match TcpStream::connect(address).await {
-                Ok(tcp) => return self.secure(tcp, target).await,
-                Err(e) => last = format!("{} cannot be reached: {}", target.origin, e.kind()),
+        for (address, share) in addresses.iter().zip(shares(limit, addresses.len())) {
+            match tokio::time::timeout_at(share, TcpStream::connect(address)).await {
+                Ok(Ok(tcp)) => return self.secure(tcp, target).await,
+                Ok(Err(e)) => last = format!("{} cannot be reached: {}", target.origin, e.kind()),
+                Err(_) => last = format!("{} did not accept a connection in time", target.origin),
             }
         }
         Err(last)
@@ -177,9 +169,24 @@ impl Transport {
         let host = target.origin.host.to_string();
         let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(bare).map_err(|_| format!("{} has no name for TLS", target.origin))?;
-        let tls = TlsConnector::from(self.tls.clone()).connect(name, tcp).await;
+        let config = self.trust.with(target.ca.as_deref()).map_err(|why| format!("policy.egress.ca {why}"))?;
+        let tls = TlsConnector::from(config).connect(name, tcp).await;
         tls.map(|s| Stream::Tls(Box::new(s))).map_err(|e| format!("TLS with {} failed: {e}", target.origin))
     }
+}
+
+/// The least time for one address, as long as there is so much: a provider that is far away needs some.
+const LEAST_SHARE: Duration = Duration::from_secs(1);
+
+/// When to give up each of so many addresses: what is left of the time is divided among those that are left.
+pub fn shares(limit: Duration, addresses: usize) -> impl Iterator<Item = tokio::time::Instant> {
+    let give_up = tokio::time::Instant::now() + limit;
+    (1..=addresses).rev().map(move |behind| {
+        let now = tokio::time::Instant::now();
+        let left = give_up.saturating_duration_since(now);
+        let share = left / u32::try_from(behind).unwrap_or(u32::MAX);
+        now + share.max(LEAST_SHARE).min(left)
+    })
 }
 
 async fn request_once(

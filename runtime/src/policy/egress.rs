@@ -17,6 +17,10 @@ pub struct Egress {
     /// written with such an address allows that address.
     #[schema(value_type = Vec<String>)]
     pub private_addresses: Vec<IpAddr>,
+    /// Certificates of authorities in PEM, one or more, that this deployment's HTTP calls, look-ups and callbacks trust beside
+    /// those of the host. At most 32 of them, in 65536 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<String>,
 }
 
 /// Where messages go: a NATS server with JetStream.

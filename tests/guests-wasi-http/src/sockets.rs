@@ -51,6 +51,6 @@ fn tried(operation: &Operation, port: u16) -> Result<(), ErrorCode> {
         Operation::ConnectTcp => create_tcp_socket(IpAddressFamily::Ipv4)?.start_connect(&network, loopback),
         Operation::BindUdp => create_udp_socket(IpAddressFamily::Ipv4)?.start_bind(&network, loopback),
         Operation::StreamUdp => create_udp_socket(IpAddressFamily::Ipv4)?.stream(Some(loopback)).map(drop),
-        Operation::LookUp => resolve_addresses(&network, "localhost").map(drop),
+        Operation::LookUp => resolve_addresses(&network, "canary.test").map(drop),
     }
 }

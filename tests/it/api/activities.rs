@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{assert_members, whole_list};
+use super::tls::new_pair;
 use super::{Api, GUESTS, no_hash};
 use crate::harness::component;
 
@@ -101,6 +102,7 @@ async fn a_run_keeps_the_version_that_it_was_started_with() {
 async fn a_policy_that_cannot_be_kept_is_refused_by_its_field() {
     let api = Api::idle().await;
     let module = api.upload(GUESTS).await;
+    let many_certificates = new_pair().certificate_pem.repeat(33);
     let policies = [
         (json!({ "limits": { "memory_bytes": 1_u64 << 40 } }), "policy.limits.memory_bytes"),
         (json!({ "limits": { "memory_bytes": 0 } }), "policy.limits.memory_bytes"),
@@ -116,6 +118,10 @@ async fn a_policy_that_cannot_be_kept_is_refused_by_its_field() {
         (json!({ "egress": { "allow": ["https://*.example.com"] } }), "*.example.com"),
         (json!({ "egress": { "allow": ["https://a.example/path"] } }), "a.example/path"),
         (json!({ "egress": { "private_addresses": ["nowhere"] } }), "policy"),
+        (json!({ "egress": { "ca": "no certificate" } }), "policy.egress.ca: must be certificates in PEM"),
+        (json!({ "egress": { "ca": new_pair().key_pem } }), "policy.egress.ca: must have certificates only"),
+        (json!({ "egress": { "ca": "x".repeat(70_000) } }), "policy.egress.ca: must be at most 65536 bytes"),
+        (json!({ "egress": { "ca": many_certificates } }), "policy.egress.ca: must be at most 32"),
         (json!({ "providers": { "http://127.0.0.1:1": "nobody" } }), "nobody"),
         (json!({ "providers": { "not an origin": "stripe" } }), "policy.providers"),
         (json!({ "credentials": { "nobody": { "secret": "a", "account": "b" } } }), "nobody"),
@@ -138,6 +144,9 @@ async fn a_policy_that_cannot_be_kept_is_refused_by_its_field() {
     assert!(whole_list(&api.acme.get("/v1/activities").await).is_empty());
     let most = json!({ "module": module, "policy": { "limits": { "memory_bytes": 512_u64 << 20 } } });
     api.acme.put("/v1/activities/noop", &most).await.expect(201);
+    let ca = new_pair().certificate_pem + &new_pair().certificate_pem;
+    let own = json!({ "module": module, "policy": { "egress": { "ca": ca } } });
+    assert_eq!(api.acme.put("/v1/activities/noop", &own).await.expect(201)["policy"]["egress"]["ca"], ca);
 }
 
 #[tokio::test(flavor = "multi_thread")]

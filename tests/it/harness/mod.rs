@@ -3,11 +3,13 @@
 
 pub mod cell;
 mod database;
+pub mod dns;
 pub mod frames;
 pub mod freeze;
 pub mod http;
 pub mod logs;
 pub mod nats;
+pub mod neighbour;
 pub mod own_server;
 pub mod pair;
 pub mod process;

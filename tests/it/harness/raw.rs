@@ -1,9 +1,11 @@
-//! A provider that gives the bytes it is told to give, whatever is asked.
+//! Providers that are none: one gives the bytes it is told to give, whatever is asked, and one takes no connection.
 
+use std::any::Any;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// Gives one answer, whatever is asked, and is gone.
 pub async fn serve_once(answer: impl Into<Vec<u8>>) -> SocketAddr {
@@ -21,4 +23,20 @@ pub async fn serve_once(answer: impl Into<Vec<u8>>) -> SocketAddr {
         stream.shutdown().await.ok();
     });
     address
+}
+
+/// A listener whose queue is full, and what keeps it so: who connects to it gets no answer at all.
+pub async fn full_listener(address: &str) -> (SocketAddr, Vec<Box<dyn Any>>) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(address.parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut held: Vec<Box<dyn Any>> = vec![Box::new(listener)];
+    for _ in 0..16 {
+        match tokio::time::timeout(Duration::from_millis(100), TcpStream::connect(address)).await {
+            Ok(stream) => held.push(Box::new(stream.unwrap())),
+            Err(_) => return (address, held),
+        }
+    }
+    panic!("the queue of a listener never fills");
 }

@@ -38,6 +38,7 @@ const RULES: [Rule; 11] = [
             "UdpSocket",
             "UnixStream",
             "lookup_host",
+            "hickory_resolver",
             "reqwest",
             "async_nats",
         ],

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::{GUESTS, world};
+use super::{GUESTS, deploy, fetched, post, world};
 use crate::harness::cell::logs;
+use crate::harness::dns::{NameServer, Says};
 use crate::harness::{component, config};
 use crate::wat_component::WatComponent;
 
@@ -53,6 +54,24 @@ denied! {
     udp_cannot_send => "stream-udp",
     /// F-E21.
     a_name_cannot_be_looked_up => "look-up",
+}
+
+/// F-E21.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_server_hears_only_of_names_that_go_through_the_gateway() {
+    let server = NameServer::start(|_, _| Says::NoSuchName).await;
+    let world = world(|config| config.gateway.dns_servers = vec![server.address]).await;
+    let reach = json!({ "egress": { "allow": ["http://canary.test"] }, "retry": { "max_attempts": 1 } });
+    world.deploy_from(GUESTS, "use-sockets", "stripe", reach.clone()).await;
+    let run = world.start("use-sockets", json!({ "operations": ["look-up", "look-up"], "port": 1 })).await;
+    world.work().await;
+    assert_eq!(world.output(run).await, json!(["access-denied", "access-denied"]));
+    assert_eq!(server.names(), Vec::<String>::new());
+
+    deploy(&world, "stripe", reach).await;
+    let (_, outcome) = fetched(&world, &[post("http://canary.test/")]).await;
+    assert!(outcome[0]["error"].is_string(), "{outcome}");
+    assert!(server.asked_for("canary.test") >= 1, "this one it would have heard");
 }
 
 /// F-E21.

@@ -222,9 +222,7 @@ impl Gateway {
         let limits = self.limits_of(&due.tenant).await?;
         let origin = egress::authorise(&url, &policy.egress, limits.egress.as_ref())?;
         let connect = ms(self.config.connect_ms);
-        let resolved = tokio::time::timeout(connect, egress::resolve(origin, &policy.egress)).await;
-        let target =
-            resolved.map_err(|_| Refused::Invalid("the receiver's name was not resolved in time".to_owned()))??;
+        let target = self.resolver.target(&due.tenant, origin, &policy.egress, connect).await?;
         let body = message::body(due, self.webhooks.max_body_bytes)?;
         let now = self.clock.now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let headers = message::headers(&keys, &due.webhook_id, now.as_secs(), &body)?;

@@ -9,6 +9,7 @@ mod server;
 mod windows;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ use super::egress;
 use super::pace::Meter;
 use super::plan::{Effect, Means};
 use super::request::{self, Error, Identity, Refusal, Response};
+use super::resolver::Target;
 use crate::effect::OnUnknown;
 use crate::key;
 use crate::policy::{GuestKeys, Messaging};
@@ -76,7 +78,7 @@ impl Attempt {
         let policy = self.policy.messaging.clone().ok_or_else(not_allowed)?;
         egress::within(&policy.server.0, self.gateway.limits_of(self.tenant()).await?.egress.as_ref())?;
         let _place = self.take_place()?;
-        let target = egress::resolve(policy.server.0.clone(), &self.policy.egress).await?;
+        let target = self.target(policy.server.0.clone(), Duration::MAX).await?;
         let effect = self.planned_message(message, options, policy, target);
         let issued = effect.issued_key.clone();
         let response = self.make(effect, None).await?;
@@ -84,7 +86,7 @@ impl Attempt {
         Ok(Published { message_id: issued.unwrap_or_else(derived), response })
     }
 
-    fn planned_message(&self, message: Checked, options: Options, policy: Messaging, target: egress::Target) -> Effect {
+    fn planned_message(&self, message: Checked, options: Options, policy: Messaging, target: Target) -> Effect {
         let (identity, issued_key) = self.message_identity(&message, options.identity);
         let on_unknown = options.on_unknown.or(self.policy.on_unknown).unwrap_or(OnUnknown::Ask);
         Effect {

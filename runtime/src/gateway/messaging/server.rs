@@ -14,7 +14,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::windows::{Window, Windows};
-use crate::gateway::egress::Target;
+use crate::gateway::resolver::Target;
+use crate::gateway::transport::shares;
 use crate::gateway::vault;
 use crate::policy::Origin;
 
@@ -46,15 +47,15 @@ impl Servers {
 
     /// A connection with its handshake done. Nothing of a message is on it yet. The error is for people.
     pub async fn connect(&self, target: &Target, login: &Login, limit: Duration) -> Result<Client, String> {
+        let addresses = target.addresses.as_ref().map_err(Clone::clone)?;
         let mut last = format!("{} has no address", shown(&target.origin));
-        let give_up = tokio::time::Instant::now() + limit;
-        for address in &target.addresses {
+        for (address, share) in addresses.iter().zip(shares(limit, addresses.len())) {
             let options = self.options(&target.origin, login, limit)?;
             let connecting = options.connect(format!("nats://{address}"));
-            match tokio::time::timeout_at(give_up, connecting).await {
+            match tokio::time::timeout_at(share, connecting).await {
                 Ok(Ok(client)) => return Ok(client),
                 Ok(Err(error)) => last = format!("{} {}", shown(&target.origin), why(error.kind())),
-                Err(_) => return Err(format!("{} did not answer in time", shown(&target.origin))),
+                Err(_) => last = format!("{} did not answer in time", shown(&target.origin)),
             }
         }
         Err(last)
