@@ -3,9 +3,12 @@
 
 mod ceiling;
 mod egress;
+mod hosts;
 mod limits;
 mod origin;
+mod path;
 mod retry;
+mod rule;
 mod span;
 
 use std::collections::BTreeMap;
@@ -17,10 +20,12 @@ use utoipa::ToSchema;
 use crate::effect::OnUnknown;
 
 pub use ceiling::Ceiling;
-pub use egress::{Egress, Messaging};
+pub use egress::{Egress, Messaging, Verdict};
+pub use hosts::Hosts;
 pub use limits::Limits;
 pub use origin::{NatsServer, Origin};
 pub use retry::{Jitter, Retry};
+pub use rule::{Rule, RuleForm};
 pub use span::Span;
 use span::within;
 

@@ -3,7 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::harness::World;
-use crate::harness::raw::{full_listener, serve_once};
+use crate::harness::raw::full_listener;
+
+mod capture;
+mod pooled;
+mod proxies;
+mod redirects;
+mod rules;
+mod spellings;
+mod wire;
 
 async fn errors(world: &World, calls: Vec<Value>) -> Vec<(String, String)> {
     let run = world.start("send", json!({ "calls": calls })).await;
@@ -87,6 +95,7 @@ async fn headers_of_the_host_and_malformed_requests_are_refused_and_nothing_is_c
     };
     let mut calls: Vec<Value> = ["host", "transfer-encoding", "content-length", "connection", "proxy-authorization"]
         .iter()
+        .chain(&["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"])
         .map(|name| with(name, "1"))
         .collect();
     calls.extend([with("x y", "1"), with("x", "a\r\nb: c"), with("x", "a\u{0}b"), with("x", &"v".repeat(64 << 10))]);
@@ -110,32 +119,6 @@ async fn the_wire_has_one_right_host_and_no_headers_that_nobody_set() {
     names.sort_unstable();
     assert_eq!(names, ["accept-encoding", "connection", "content-length", "content-type", "host", "idempotency-key"]);
     assert_eq!(arrival.header("host"), Some(world.books.address.to_string().as_str()));
-}
-
-/// Redirects are the guest's to judge: where they lead, nothing was claimed and no key is known.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_redirect_is_given_to_the_guest_and_not_followed() {
-    for status in [301, 302, 303, 307, 308] {
-        let world = World::keyed().await;
-        let canary = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        canary.set_nonblocking(true).unwrap();
-        let elsewhere = format!("http://{}", canary.local_addr().unwrap());
-        let answer = format!("HTTP/1.1 {status} Moved\r\nlocation: {elsewhere}/x\r\ncontent-length: 0\r\n\r\n");
-        let origin = format!("http://{}", serve_once(answer).await);
-        // It would be allowed to go there.
-        let policy = json!({
-            "egress": { "allow": [origin, elsewhere] },
-            "providers": { &origin: "stripe", &elsewhere: "stripe" },
-            "retry": { "max_attempts": 1 },
-        });
-        world.deploy("send", "stripe", policy).await;
-        let run = world.start("send", json!({ "calls": [post(&format!("{origin}/charges"))] })).await;
-        world.work().await;
-        let output = world.output(run).await;
-        assert_eq!(output[0]["status"], status, "{output}");
-        assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "{status} was followed");
-        assert_eq!(world.sends(run).await.len(), 1);
-    }
 }
 
 /// F-E19: however a provider stalls, the call ends by its time-out, and the ledger knows whether anything was sent.

@@ -227,12 +227,13 @@ async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<CheckedPoli
     Ok(CheckedPolicy { text, max_running })
 }
 
-/// Settles which profile speaks for every origin. Its name is a part of an effect's identity: a profile that is put later,
-/// or that comes with a newer program, must not give the effects of this version another one.
+/// Settles which profile speaks for every origin that is named; those that only a wildcard allows have none. Its name is a
+/// part of an effect's identity: a profile that is put later, or that comes with a newer program, must not give the effects
+/// of this version another one.
 fn name_providers(api: &Api, own: &Profiles, policy: &mut Policy) {
-    for origin in &policy.egress.allow {
-        if policy.provider_at(origin).is_none() {
-            let found = own.at(origin).or_else(|| api.gateway.profiles().at(origin));
+    for origin in policy.egress.origins() {
+        if policy.provider_at(&origin).is_none() {
+            let found = own.at(&origin).or_else(|| api.gateway.profiles().at(&origin));
             let name = found.map_or(UNLISTED, |profile| profile.name.0.as_str());
             policy.providers.insert(origin.to_string(), name.to_owned());
         }

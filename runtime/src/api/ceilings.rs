@@ -2,7 +2,7 @@
 
 use super::error::{Problem, Result};
 use crate::gateway::TenantLimits;
-use crate::policy::{Origin, Policy};
+use crate::policy::Policy;
 
 /// Checks a policy. `given` is the JSON text that it was read from: what it leaves out is cut to the limits when it is used,
 /// and is no mistake.
@@ -19,10 +19,13 @@ pub fn check(policy: &Policy, given: &str, limits: &TenantLimits) -> Result<()> 
         return Err(above("policy.timeouts.start_to_close", "max_attempt_ms", &format!("{}ms", most.as_millis())));
     }
     let Some(ceiling) = &limits.egress else { return Ok(()) };
-    let server = policy.messaging.as_ref().map(|messaging| ("policy.messaging.server", &messaging.server.0));
-    let origins = policy.egress.allow.iter().map(|origin| ("policy.egress.allow", origin)).chain(server);
-    let mut above = origins.filter(|(_, origin)| !ceiling.holds(origin));
-    above.next().map_or(Ok(()), |(field, origin)| Err(out_of_reach(field, origin)))
+    if let Some(rule) = policy.egress.allow.iter().find(|rule| !ceiling.holds_all(rule)) {
+        return Err(out_of_reach("policy.egress.allow", &rule.to_string(), &rule.hosts.to_string()));
+    }
+    let server = policy.messaging.as_ref().map(|messaging| &messaging.server.0);
+    let above = server.filter(|origin| !ceiling.holds(origin));
+    above
+        .map_or(Ok(()), |origin| Err(out_of_reach("policy.messaging.server", &origin.to_string(), &origin.to_string())))
 }
 
 fn says_start_to_close(given: &str) -> bool {
@@ -36,9 +39,9 @@ fn above(field: &str, limit: &str, most: &str) -> Problem {
     ))
 }
 
-fn out_of_reach(field: &str, origin: &Origin) -> Problem {
+fn out_of_reach(field: &str, place: &str, wanted: &str) -> Problem {
     Problem::validation(format!(
-        "{field}: the tenant's limit `egress` does not name {origin}; an administrator can add it"
+        "{field}: the tenant's limit `egress` does not name {place}; an administrator can add {wanted} to it"
     ))
 }
 
@@ -68,6 +71,8 @@ mod tests {
             "{}",
             r#"{"limits": {"memory_bytes": 1048576}, "timeouts": {"start_to_close": "10s"}}"#,
             r#"{"timeouts": {"schedule_to_close": "1h"}, "egress": {"allow": ["https://api.example.com"]}}"#,
+            r#"{"egress": {"allow": ["https://*.example.com", "http://*.eu.example.com:8080"]}}"#,
+            r#"{"egress": {"allow": [{"host": "api.example.com", "port": 8443, "methods": ["GET"]}]}}"#,
         ] {
             assert_eq!(refusal(within), None, "{within}");
         }
@@ -79,6 +84,9 @@ mod tests {
             (r#"{"limits": {"memory_bytes": 1048577}}"#, "max_memory_bytes"),
             (r#"{"timeouts": {"start_to_close": "10001ms"}}"#, "max_attempt_ms"),
             (r#"{"egress": {"allow": ["https://api.example.com", "https://example.com"]}}"#, "egress"),
+            (r#"{"egress": {"allow": [{"host": "example.com", "path_prefix": "/v1"}]}}"#, "egress"),
+            (r#"{"egress": {"allow": ["https://*.com"]}}"#, "egress"),
+            (r#"{"egress": {"allow": [{"host": "*.net", "methods": ["GET"]}]}}"#, "egress"),
             (r#"{"messaging": {"server": "nats://queue.test"}}"#, "egress"),
         ] {
             assert!(refusal(above).is_some_and(|words| words.contains(&format!("`{limit}`"))), "{above}");

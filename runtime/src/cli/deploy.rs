@@ -116,6 +116,11 @@ mod tests {
         let file = dir.path().join("policy.toml");
         std::fs::write(&file, "[retry]\nmax_attempts = 5\n[egress]\nallow = [\"https://api.example.com\"]\n").unwrap();
         assert_eq!(read_policy(&file).await.unwrap()["retry"]["max_attempts"], 5);
+        let rules = "[egress]\nallow = [\"https://a.test\", { host = \"*.b.test\", methods = [\"POST\"], path_prefix = \"/v1\" }]\n";
+        std::fs::write(&file, rules).unwrap();
+        assert_eq!(read_policy(&file).await.unwrap()["egress"]["allow"][1]["path_prefix"], "/v1");
+        std::fs::write(&file, rules.replace("POST", "post")).unwrap();
+        assert!(read_policy(&file).await.unwrap_err().to_string().contains("`post`"));
         std::fs::write(&file, "[retry]\nmax_atempts = 5\n").unwrap();
         let error = read_policy(&file).await.unwrap_err().to_string();
         assert!(error.contains("max_atempts") && error.contains("policy.toml"), "{error}");

@@ -13,6 +13,7 @@ use url::Url;
 use uuid::Uuid;
 
 use super::caller::Caller;
+use super::egress::{Denial, Told};
 use super::http_call::HttpCall;
 use super::pace::{self, Meter};
 use super::plan::{Effect, Means};
@@ -110,6 +111,7 @@ pub struct Attempt {
     open_sends: AtomicUsize,
     pub(super) asked: Mutex<Asked>,
     pub(super) demand: Mutex<Option<Duration>>,
+    told: Told,
 }
 
 impl Attempt {
@@ -138,6 +140,7 @@ impl Attempt {
             open_sends: AtomicUsize::new(0),
             asked: Mutex::default(),
             demand: Mutex::default(),
+            told: Told::default(),
         })
     }
 
@@ -254,7 +257,8 @@ impl Attempt {
         let request = request::check(request, &options, &self.gateway.config)?;
         let limits = self.gateway.limits_of(self.tenant()).await?;
         let ceiling = limits.egress.as_ref();
-        let origin = egress::authorise(&request.url, &self.policy.egress, ceiling)?;
+        let origin = egress::authorise(&request.method, &request.url, &self.policy.egress, ceiling);
+        let origin = origin.map_err(|denial| self.denied(denial))?;
         let profile = self.caller().profile_at(&origin).await?;
         let lookup = options.lookup.as_ref().map(|lookup| self.checked_lookup(lookup, ceiling)).transpose()?;
         let _place = if pending.is_none() { Some(self.take_place()?) } else { None };
@@ -274,7 +278,9 @@ impl Attempt {
     pub(super) async fn target(&self, origin: Origin, at_most: Duration) -> Result<Target, Error> {
         let resolver = &self.gateway.resolver;
         tokio::select! {
-            target = resolver.target(self.tenant(), origin, &self.policy.egress, at_most) => Ok(target?),
+            target = resolver.target(self.tenant(), origin, &self.policy.egress, at_most) => {
+                Ok(target.inspect_err(|refusal| self.told.note(refusal, self.tenant()))?)
+            }
             () = self.closing.cancelled() => Err(Stop::LeaseOver.into()),
         }
     }
@@ -328,8 +334,14 @@ impl Attempt {
     /// A look-up of the guest's, checked now so that it can be made later without the guest.
     fn checked_lookup(&self, lookup: &Lookup, ceiling: Option<&Ceiling>) -> Result<PinnedLookup, Refusal> {
         let pinned = lookup::pinned(lookup, &self.gateway.config)?;
-        egress::authorise(&pinned.url_parsed()?, &self.policy.egress, ceiling)?;
-        Ok(pinned)
+        let (method, url) = (pinned.method_parsed(), pinned.url_parsed()?);
+        let origin = egress::authorise(&method, &url, &self.policy.egress, ceiling);
+        origin.map(|_| pinned).map_err(|denial| self.denied(denial))
+    }
+
+    /// What the guest is told of a denial. The log has it too, but only so often.
+    pub(super) fn denied(&self, denial: Denial) -> Refusal {
+        self.told.tell(denial, self.tenant())
     }
 
     pub(super) fn caller(&self) -> Caller<'_> {

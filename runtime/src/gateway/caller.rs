@@ -21,7 +21,7 @@ pub struct Caller<'a> {
 
 impl Caller<'_> {
     /// The profile that speaks for an origin: the one that the deployment names, else the tenant's or the host's own that
-    /// names the host.
+    /// names the host. At an origin that only a wildcard allows, the one that the deployment names, else none in particular.
     pub async fn profile_at(&self, origin: &Origin) -> Result<Arc<Profile>, Error> {
         let own = self.gateway.profiles_of(self.tenant).await?;
         let shipped = &self.gateway.profiles;
@@ -30,6 +30,11 @@ impl Caller<'_> {
             |name: &str| Refusal::Denied(format!("policy.providers names the profile `{name}`, which is not there"));
         let found = match self.policy.provider_at(origin) {
             Some(name) => by_name(name).ok_or_else(|| unknown(name))?,
+            // Of a wildcard's hosts nobody has said at the deployment who speaks for them, and a profile that came later would
+            // give their effects another identity.
+            None if !self.policy.egress.origins().any(|named| named == *origin) => {
+                by_name(UNLISTED).ok_or_else(|| unknown(UNLISTED))?
+            }
             None => {
                 let at = own.at(origin).or_else(|| shipped.at(origin)).cloned();
                 at.or_else(|| by_name(UNLISTED)).ok_or_else(|| unknown(UNLISTED))?

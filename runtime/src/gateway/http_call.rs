@@ -19,7 +19,7 @@ use super::request::{Checked, Error, Identity, Options, Refusal, Stop};
 use super::resolver::Target;
 use super::transport::{Body, Bounds, Outgoing, Payload, Sent};
 use super::upload::Upload;
-use super::{digest, vault};
+use super::{digest, egress, vault};
 use crate::config::ms;
 use crate::effect::{self, Learned, Reading, Resend};
 use crate::key::{self, EffectId};
@@ -246,6 +246,9 @@ impl HttpCall {
         if let (Some(pin), Some(version)) = (self.pin(), version) {
             url.query_pairs_mut().append_pair(&pin.query, version);
         }
+        // A key in the path, or a path that the profile names, is not what was judged before.
+        egress::still(&request.method, &url, &self.target.origin, &attempt.policy.egress)
+            .map_err(|denial| attempt.denied(denial))?;
         let caller = Caller { gateway: &attempt.gateway, tenant: attempt.tenant(), policy: &attempt.policy };
         let body = request.upload.clone().map_or(Payload::Buffered(body), Payload::Streamed);
         let outgoing = Outgoing { method: request.method.clone(), url, headers, body };
@@ -316,13 +319,20 @@ impl HttpCall {
         };
         // It happened, but what is not known until it could be fetched: the next send asks again.
         let unsure = |carried| Carried { learned: Learned::Unknown, ..carried };
-        let Some(call) = self.fetch(path, carried.sent.body()) else { return Ok(unsure(carried)) };
+        let call = self.fetch(path, carried.sent.body()).filter(|call| call.is_allowed(sending.attempt));
+        let Some(call) = call else { return Ok(unsure(carried)) };
         match call.read(sending.attempt).await? {
             sent @ Sent::Answer { status: 200..=299, .. } => {
                 Ok(Carried { sent, learned: Learned::Answer, source: "looked-up", ..carried })
             }
             _ => Ok(unsure(carried)),
         }
+    }
+
+    fn is_allowed(&self, attempt: &Attempt) -> bool {
+        let Checked { method, url, .. } = &self.request;
+        let judged = egress::still(method, url, &self.target.origin, &attempt.policy.egress);
+        judged.map_err(|denial| attempt.denied(denial)).is_ok()
     }
 
     fn fetch(&self, path: &str, answer: &[u8]) -> Option<Self> {

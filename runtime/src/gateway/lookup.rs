@@ -62,6 +62,10 @@ fn condition(own: &LookupCondition) -> Result<Condition, String> {
 }
 
 impl PinnedLookup {
+    pub fn method_parsed(&self) -> Method {
+        Method::from_bytes(self.method.as_bytes()).unwrap_or(Method::GET)
+    }
+
     pub fn url_parsed(&self) -> Result<Url, Refusal> {
         Url::parse(&self.url).map_err(|e| Refusal::InvalidRequest(format!("look-up: the URL cannot be read: {e}")))
     }
@@ -133,7 +137,9 @@ impl Gateway {
         let caller = Caller { gateway: self, tenant: &due.tenant, policy: &policy };
         let url = lookup.url_parsed()?;
         let limits = self.limits_of(&due.tenant).await?;
-        let origin = egress::authorise(&url, &policy.egress, limits.egress.as_ref())?;
+        let method = lookup.method_parsed();
+        let origin = egress::authorise(&method, &url, &policy.egress, limits.egress.as_ref());
+        let origin = origin.map_err(|denial| denial.logged(&due.tenant))?;
         let profile = caller.profile_at(&origin).await?;
         let at_most = ms(self.config.default_send_ms);
         let target = self.resolver.target(&due.tenant, origin, &policy.egress, at_most).await?;
@@ -144,7 +150,6 @@ impl Gateway {
                 headers.append(name, value);
             }
         }
-        let method = Method::from_bytes(lookup.method.as_bytes()).unwrap_or(Method::GET);
         let body = Payload::Buffered(Bytes::from(lookup.body.clone().unwrap_or_default()));
         let (outgoing, secret) =
             caller.credentialed(&profile, &target, Outgoing { method, url, headers, body }).await?;

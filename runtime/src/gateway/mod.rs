@@ -3,6 +3,7 @@
 //! Nothing leaves before its claim has committed, nothing is sent twice by itself, and a credential never reaches a
 //! guest, a log, an error or the ledger.
 
+mod addresses;
 mod answer;
 mod attempt;
 pub mod callback;

@@ -210,8 +210,8 @@ pub fn without_query(url: &Url) -> String {
 const MAX_METHOD_BYTES: usize = 32;
 const MAX_URL_BYTES: usize = 8 << 10;
 
-/// Headers that belong to the connection, the framing or the host.
-const HOST_HEADERS: [&str; 13] = [
+/// Headers that belong to the connection, the framing or the host, and those by which a proxy says for whom it asks.
+const HOST_HEADERS: [&str; 17] = [
     "host",
     "connection",
     "keep-alive",
@@ -225,6 +225,10 @@ const HOST_HEADERS: [&str; 13] = [
     "content-length",
     "expect",
     "http2-settings",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
 ];
 
 /// True for a header that a guest must leave to the host. The name is in lower case.
@@ -244,7 +248,7 @@ pub fn check(request: Request, options: &Options, config: &GatewayConfig) -> Res
     if matches!(method, Method::CONNECT | Method::TRACE) {
         return Err(invalid(format!("the method {method} is not allowed")));
     }
-    let url = Url::parse(&request.url).map_err(|e| invalid(format!("the URL cannot be read: {e}")))?;
+    let url = parse_url(&request.url).map_err(|why| invalid(format!("the URL cannot be read: {why}")))?;
     if request.body.len() > config.max_request_bytes {
         return Err(invalid(format!(
             "the body has {} bytes, the limit is {}",
@@ -256,6 +260,15 @@ pub fn check(request: Request, options: &Options, config: &GatewayConfig) -> Res
     let headers = check_headers(request.headers, config)?;
     let Request { body, upload, connect, timeout, .. } = request;
     Ok(Checked { method, url, headers, body, upload, connect, timeout })
+}
+
+/// Reads a URL, without the repairs that make another host or path of it than a guest's own check has seen.
+fn parse_url(text: &str) -> Result<Url, String> {
+    let before_query = text.split(['?', '#']).next().unwrap_or_default();
+    if before_query.contains('\\') || text.contains(char::is_control) {
+        return Err("it has a backslash or a control character".to_owned());
+    }
+    Url::parse(text).map_err(|e| e.to_string())
 }
 
 /// A body of known size is refused before anything is sent; one of unknown size is cut on its way.

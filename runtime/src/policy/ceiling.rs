@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{NatsServer, Origin};
+use super::hosts::Hosts;
+use super::{NatsServer, Origin, Rule};
 
 /// The most entries of one ceiling.
 const MAX_PLACES: usize = 1000;
@@ -17,16 +18,19 @@ pub struct Ceiling(Vec<Place>);
 enum Place {
     /// Scheme, host and port.
     Origin(Origin),
-    /// A host, with any scheme and port.
-    Host(url::Host),
-    /// All hosts below a domain, not the domain itself.
-    Below(String),
+    /// A host, or all hosts below a domain and not the domain itself, with any scheme and port.
+    Hosts(Hosts),
 }
 
 impl Ceiling {
     /// Whether a deployment may name this origin.
     pub fn holds(&self, origin: &Origin) -> bool {
         self.0.iter().any(|place| place.holds(origin))
+    }
+
+    /// Whether a deployment may have this rule: no origin that it names is above the ceiling.
+    pub fn holds_all(&self, rule: &Rule) -> bool {
+        self.0.iter().any(|place| place.holds_all(rule))
     }
 }
 
@@ -55,28 +59,20 @@ impl Place {
                 _ => Origin::parse(text).map(Self::Origin),
             };
         }
-        let (below, host) = text.strip_prefix("*.").map_or((false, text), |domain| (true, domain));
-        if host.contains('*') {
-            return Err(wrong("a `*` stands only for the whole first label"));
-        }
-        match url::Host::parse(host).map_err(|e| wrong(&e.to_string()))? {
-            url::Host::Domain(domain) if below => Ok(Self::Below(domain)),
-            _ if below => Err(wrong("nothing is below an address")),
-            host => Ok(Self::Host(host)),
-        }
+        Hosts::parse(text).map(Self::Hosts).map_err(|why| wrong(&why))
     }
 
     fn holds(&self, origin: &Origin) -> bool {
         match self {
             Self::Origin(own) => own == origin,
-            Self::Host(host) => *host == origin.host,
-            Self::Below(domain) => match &origin.host {
-                url::Host::Domain(host) => {
-                    let first = host.strip_suffix(domain.as_str()).and_then(|rest| rest.strip_suffix('.'));
-                    first.is_some_and(|first| !first.is_empty())
-                }
-                _ => false,
-            },
+            Self::Hosts(hosts) => hosts.hold(&origin.host),
+        }
+    }
+
+    fn holds_all(&self, rule: &Rule) -> bool {
+        match self {
+            Self::Origin(own) => rule.origin().is_some_and(|origin| origin == *own),
+            Self::Hosts(hosts) => hosts.hold_all(&rule.hosts),
         }
     }
 }
@@ -85,8 +81,7 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Origin(origin) => origin.fmt(f),
-            Self::Host(host) => host.fmt(f),
-            Self::Below(domain) => write!(f, "*.{domain}"),
+            Self::Hosts(hosts) => hosts.fmt(f),
         }
     }
 }
@@ -144,6 +139,34 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_with_a_wildcard_is_held_by_a_wildcard_that_is_no_narrower() {
+        let ceiling = read(r#"["api.example.com", "*.shop.test", "https://one.test:8443"]"#);
+        let holds = |json: &str| ceiling.holds_all(&serde_json::from_str(json).unwrap());
+        for held in [
+            r#""https://api.example.com:1""#,
+            r#""https://one.test:8443""#,
+            r#""https://*.shop.test""#,
+            r#""http://*.shop.test:8080""#,
+            r#""https://*.eu.shop.test""#,
+            r#"{"host": "*.shop.test", "methods": ["GET"]}"#,
+            r#"{"host": "one.test", "port": 8443, "path_prefix": "/v1"}"#,
+        ] {
+            assert!(holds(held), "{held}");
+        }
+        for above in [
+            r#""https://*.test""#,
+            r#""https://*.api.example.com""#,
+            r#""https://*.example.com""#,
+            r#""https://*.one.test:8443""#,
+            r#""https://shop.test""#,
+            r#""https://*.evilshop.test""#,
+            r#"{"host": "*.test", "methods": ["GET"], "path_prefix": "/v1"}"#,
+        ] {
+            assert!(!holds(above), "{above}");
+        }
+    }
+
+    #[test]
     fn a_ceiling_is_written_as_it_is_read() {
         let text = r#"["api.example.com","*.shop.test","https://one.test:8443","nats://queue.test:4222"]"#;
         assert_eq!(serde_json::to_string(&read(text)).unwrap(), text);
@@ -151,9 +174,25 @@ mod tests {
 
     #[test]
     fn what_is_no_place_is_refused() {
-        for wrong in
-            ["", "*", "*.", "a.*.test", "**.test", "*.127.0.0.1", "https://a.test/x", "ftp://a.test", "a b", "a/b"]
-        {
+        for wrong in [
+            "",
+            "*",
+            "*.",
+            "a.*.test",
+            "**.test",
+            "*.127.0.0.1",
+            "https://a.test/x",
+            "https://*.a.test",
+            "ftp://a.test",
+            "a b",
+            "a/b",
+            "a.test:",
+            "a.test:80",
+            "https://a.test:",
+            "a.test.",
+            "127.1",
+            "::1",
+        ] {
             assert!(Place::parse(wrong).is_err(), "{wrong}");
         }
         let many = serde_json::to_string(&vec!["a.test"; MAX_PLACES + 1]).unwrap();

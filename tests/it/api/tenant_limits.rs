@@ -205,6 +205,7 @@ async fn a_deployment_asks_for_no_more_than_its_tenant_may_have() {
         json!({}),
         json!({ "limits": { "memory_bytes": 16 << 20 }, "timeouts": { "start_to_close": "5s" } }),
         json!({ "egress": { "allow": ["https://api.example.com"] } }),
+        json!({ "egress": { "allow": ["https://*.eu.example.com", { "host": "a.example.com", "methods": ["GET"] }] } }),
     ] {
         deploy(&api, "noop", within).await.expect(201);
     }
@@ -212,6 +213,8 @@ async fn a_deployment_asks_for_no_more_than_its_tenant_may_have() {
         (json!({ "limits": { "memory_bytes": (16 << 20) + 1 } }), "max_memory_bytes"),
         (json!({ "timeouts": { "start_to_close": "5001ms" } }), "max_attempt_ms"),
         (json!({ "egress": { "allow": ["https://api.example.com", "https://example.net"] } }), "egress"),
+        (json!({ "egress": { "allow": ["https://*.com"] } }), "egress"),
+        (json!({ "egress": { "allow": [{ "host": "example.com", "path_prefix": "/v1" }] } }), "egress"),
     ] {
         let refused = deploy(&api, "noop", above).await;
         let words = refused.message(400, "validation_error");

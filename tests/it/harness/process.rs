@@ -22,9 +22,20 @@ pub struct Process {
 impl Process {
     /// Starts a worker that holds at a point of its first attempt, or nowhere. `settings`: a TOML text.
     pub async fn start(world: &World, name: &str, hold_at: Option<&str>, settings: &str) -> Self {
+        Self::start_in(world, name, hold_at, settings, &[]).await
+    }
+
+    /// The same with more in its environment.
+    pub async fn start_in(
+        world: &World,
+        name: &str,
+        hold_at: Option<&str>,
+        settings: &str,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let file = world.dir.path().join(format!("{name}.toml"));
         std::fs::write(&file, settings).unwrap();
-        let mut child = command(world, name, hold_at, file).spawn().unwrap();
+        let mut child = command(world, name, hold_at, file).envs(environment.iter().copied()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let (said, words) = mpsc::unbounded_channel();
         std::thread::spawn(move || {

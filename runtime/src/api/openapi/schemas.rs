@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::policy::{Ceiling, NatsServer, Origin, Span};
+use crate::policy::{Ceiling, NatsServer, Rule, RuleForm, Span};
 
 /// Where schemas are.
 const PLACE: &str = "#/components/schemas/";
@@ -48,7 +48,6 @@ macro_rules! texts {
 
 texts! {
     Span, "Duration", "A number and its unit, one or several times: `500ms`, `30s`, `1h 30m`.", "30s";
-    Origin, "Origin", "Scheme, host and port.", "https://api.example.com";
     NatsServer, "NatsServer", "A server of messages.", "nats://nats.example.com:4222";
 }
 
@@ -62,6 +61,22 @@ impl PartialSchema for Ceiling {
 impl ToSchema for Ceiling {
     fn name() -> std::borrow::Cow<'static, str> {
         "Ceiling".into()
+    }
+}
+
+impl PartialSchema for Rule {
+    fn schema() -> RefOr<Schema> {
+        let words = "Scheme, host and port: all methods and paths there.";
+        let examples = [json!("https://api.example.com"), json!("https://*.example.com:8443")];
+        let origin = ObjectBuilder::new().schema_type(Type::String).description(Some(words)).examples(examples);
+        let words = "A place that a deployment may send to, and what it may send there.";
+        OneOfBuilder::new().item(origin).item(RuleForm::schema()).description(Some(words)).into()
+    }
+}
+
+impl ToSchema for Rule {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "EgressRule".into()
     }
 }
 

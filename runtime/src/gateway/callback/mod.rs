@@ -108,7 +108,8 @@ impl Gateway {
             return Err(invalid("must have no fragment".to_owned()));
         }
         let limits = self.limits_of(tenant).await?;
-        egress::authorise(&parsed, egress, limits.egress.as_ref()).map_err(|refusal| match Refused::from(refusal) {
+        let origin = egress::authorise(&Method::POST, &parsed, egress, limits.egress.as_ref());
+        origin.map_err(|denial| match Refused::from(denial.logged(tenant)) {
             Refused::Invalid(why) => invalid(why),
             other => other,
         })?;
@@ -220,7 +221,8 @@ impl Gateway {
         let url = Url::parse(&due.url).map_err(|e| corrupt(format!("the URL of a callback: {e}")))?;
         let keys = self.signing_keys(&due.tenant, &due.secret).await?;
         let limits = self.limits_of(&due.tenant).await?;
-        let origin = egress::authorise(&url, &policy.egress, limits.egress.as_ref())?;
+        let origin = egress::authorise(&Method::POST, &url, &policy.egress, limits.egress.as_ref());
+        let origin = origin.map_err(|denial| denial.logged(&due.tenant))?;
         let connect = ms(self.config.connect_ms);
         let target = self.resolver.target(&due.tenant, origin, &policy.egress, connect).await?;
         let body = message::body(due, self.webhooks.max_body_bytes)?;

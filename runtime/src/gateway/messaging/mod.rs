@@ -76,7 +76,8 @@ impl Attempt {
         request::check_identity(&options.identity)?;
         let message = message::check(message, &self.gateway.config).map_err(Refusal::InvalidRequest)?;
         let policy = self.policy.messaging.clone().ok_or_else(not_allowed)?;
-        egress::within(&policy.server.0, self.gateway.limits_of(self.tenant()).await?.egress.as_ref())?;
+        let limits = self.gateway.limits_of(self.tenant()).await?;
+        egress::within(&policy.server.0, limits.egress.as_ref()).map_err(|denial| self.denied(denial))?;
         let _place = self.take_place()?;
         let target = self.target(policy.server.0.clone(), Duration::MAX).await?;
         let effect = self.planned_message(message, options, policy, target);
