@@ -235,7 +235,8 @@ impl Config {
             // One is held by the listener for wake-ups.
             (self.database.max_connections >= 4, "database.max_connections", "must be at least 4"),
         ];
-        match rules.into_iter().chain(self.api.rules()).chain(self.gateway.rules()).find(|(holds, ..)| !holds) {
+        let rules = rules.into_iter().chain(self.api.rules()).chain(self.gateway.rules()).chain(self.host.compile_rules());
+        match rules.into_iter().find(|(holds, ..)| !holds) {
             Some((_, name, rule)) => Err(Error::Invalid { name, rule }),
             None => Ok(()),
         }

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Parser;
 use deedbox::cli::Cli;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    Cli::parse().run().await
+fn main() -> ExitCode {
+    Cli::parse().run()
 }

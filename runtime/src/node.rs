@@ -75,7 +75,7 @@ impl Node {
         let NodeSettings { database_url, master_key, cache_dir, config, name } = settings;
         let store = Store::connect(&database_url, config.database.max_connections)?;
         let engine = Engine::new(config.host.clone()).map_err(|e| Error::Engine(format!("{e:#}")))?;
-        let artefacts = Artefacts::open(&cache_dir, master_key.artefact_key())?;
+        let artefacts = Artefacts::open(&cache_dir, master_key.artefact_key(), config.host.max_cache_bytes)?;
         let registry = Arc::new(Registry::new(store.clone(), engine, artefacts));
         let random_secret = master_key.random_secret();
         let vault = Vault::new(store.clone(), master_key, clock.clone());

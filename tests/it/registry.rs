@@ -8,7 +8,11 @@ use crate::harness::{TENANT, World, component, config};
 use crate::wat_component::{LOOP, WatComponent};
 
 mod artefacts;
+mod beside;
 mod bytes_of;
+mod confined;
+mod hostile;
+mod limits;
 
 async fn world() -> World {
     let mut config = config();
@@ -203,7 +207,8 @@ async fn memory_and_tables_beyond_the_caps_are_refused_at_upload() {
     let with = |core| WatComponent { core, ..WatComponent::default() }.bytes();
     assert_says(&world.refusal(with("(table 20001 funcref)")).await, &["table", "20001", "20000"]);
     let memory = WatComponent::default().text().replace("\"memory\") 4)", "\"memory\") 8193)");
-    assert_says(&world.refusal(wat::parse_str(memory).unwrap()).await, &["memory"]);
+    let (asked, most) = ((8193 << 16).to_string(), (512 << 20).to_string());
+    assert_says(&world.refusal(wat::parse_str(memory).unwrap()).await, &["memory", &asked, &most]);
 }
 
 fn importing(name: &str, exports: &str) -> Vec<u8> {

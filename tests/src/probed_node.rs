@@ -69,11 +69,14 @@ fn say(word: &str) {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
+    let mut config = Config::load(arguments.config.as_deref())?;
+    // This program is no compiler; the real one is built beside it.
+    config.host.compiler = Some(std::env::current_exe()?.with_file_name("deedbox"));
     let settings = NodeSettings {
         database_url: arguments.database_url,
         master_key: MasterKey::read(&arguments.master_key_file)?,
         cache_dir: arguments.cache_dir,
-        config: Config::load(arguments.config.as_deref())?,
+        config,
         name: arguments.name,
     };
     let probe = HoldOnce { at: arguments.hold_at, held: AtomicBool::new(false) };

@@ -40,11 +40,14 @@ impl Bench {
             let server = Server::start(settings).await.unwrap();
             store::create_database(&server.url("postgres"), "bench").await.unwrap();
             let url = server.url("bench");
+            let mut config = Config::default();
+            // This process is no compiler.
+            config.host.compiler = Some(env!("CARGO_BIN_EXE_deedbox").into());
             let settings = NodeSettings {
                 database_url: url.clone(),
                 master_key: MasterKey::read_or_create(&dir.path().join("master.key")).unwrap(),
                 cache_dir: dir.path().join("cache"),
-                config: Config::default(),
+                config,
                 name: "bench".to_owned(),
             };
             let node = Node::open_with(settings, Arc::new(SystemClock), probe::none()).unwrap();

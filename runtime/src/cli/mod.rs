@@ -7,6 +7,7 @@
 mod activity;
 mod bootstrap;
 mod client;
+mod compile;
 mod demo;
 mod deploy;
 mod effects;
@@ -39,6 +40,7 @@ mod worker;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use output::Output;
 
@@ -97,15 +99,19 @@ enum Command {
     Hook(hook::Hook),
     /// Kill a worker in the middle of a charge and see that it was charged once.
     Demo(demo::Demo),
+    /// Compile one component for the node that started this process.
+    #[command(hide = true)]
+    Compile(compile::Compile),
 }
 
 impl Cli {
     /// Runs the command and says how it ended.
-    pub async fn run(self) -> ExitCode {
+    pub fn run(self) -> ExitCode {
         let output = Output::new(self.global.json);
-        let result = match log::start(&self.global.log) {
-            Ok(()) => self.command.run(&output).await,
-            Err(error) => Err(error),
+        let result = match self.command {
+            // A process of its own for each component: it has no use for a log, nor for threads that wait.
+            Command::Compile(command) => command.run(),
+            command => command.start(&self.global.log, &output),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
@@ -115,6 +121,15 @@ impl Cli {
 }
 
 impl Command {
+    fn start(self, log: &log::Settings, output: &Output) -> anyhow::Result<()> {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the threads")?;
+        runtime.block_on(async {
+            log::start(log)?;
+            self.run(output).await
+        })
+    }
+
     async fn run(self, output: &Output) -> anyhow::Result<()> {
         match self {
             Self::Up(command) => command.run(output).await,
@@ -134,6 +149,7 @@ impl Command {
             Self::Provider(command) => command.run(output).await,
             Self::Hook(command) => command.run(output).await,
             Self::Demo(command) => command.run(output).await,
+            Self::Compile(command) => command.run(),
         }
     }
 }

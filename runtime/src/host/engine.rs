@@ -1,5 +1,6 @@
 //! The one constructor of a wasmtime engine, and compiled modules ready to be instantiated.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -100,17 +101,38 @@ fn engine_config(config: &HostConfig) -> Config {
         .table_elements(config.max_table_elements as usize)
         .max_memory_size(memory)
         .linear_memory_keep_resident(64 << 10);
-    let mut engine = Config::new();
+    let mut engine = code_config();
     engine
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
-        .memory_init_cow(true)
-        .epoch_interruption(true)
-        .concurrency_support(false)
-        .cranelift_opt_level(OptLevel::Speed)
         .max_wasm_stack(config.max_stack_bytes)
         // A host call that begins at the end of the guest's stack needs room of its own.
         .async_stack_size(config.max_stack_bytes + (1 << 20));
     engine
+}
+
+/// All that compiled code depends on. The pool and the stacks are no part of it: they are the same for code of any maker.
+fn code_config() -> Config {
+    let mut engine = Config::new();
+    engine
+        .memory_init_cow(true)
+        .epoch_interruption(true)
+        .concurrency_support(false)
+        .cranelift_opt_level(OptLevel::Speed);
+    engine
+}
+
+/// An engine that compiles for those that run, and runs nothing itself. It reserves no memory for instances, so that the memory
+/// of its process can be bounded.
+pub fn compiling_engine() -> wasmtime::Result<wasmtime::Engine> {
+    wasmtime::Engine::new(&code_config())
+}
+
+/// A number that is the same for engines of which one can load the code that the other made. Another wasmtime, other settings or
+/// another processor give another.
+pub fn compatibility(engine: &wasmtime::Engine) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Moves the epoch on, by which running guests see that time passes.
@@ -124,4 +146,24 @@ fn tick(engine: wasmtime::EngineWeak, ticking: Arc<AtomicBool>, epoch_ms: u64) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_of_the_compiling_engine_is_code_of_the_running_one() {
+        let of_two_sizes = [4, 8].map(|max_instances| {
+            let config = HostConfig { max_instances, max_memory_bytes: 64 << 20, ..HostConfig::default() };
+            Engine::new(config).unwrap()
+        });
+        let compiling = compatibility(&compiling_engine().unwrap());
+        for running in of_two_sizes {
+            assert_eq!(compatibility(running.wasmtime()), compiling);
+        }
+        let mut other = code_config();
+        other.epoch_interruption(false);
+        assert_ne!(compatibility(&wasmtime::Engine::new(&other).unwrap()), compiling);
+    }
 }

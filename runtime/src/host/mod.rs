@@ -22,7 +22,7 @@ mod wasi_http;
 
 pub use bindings::{is_known, known_in_words};
 pub use describe::{Descriptor, describe};
-pub use engine::{Engine, Module};
+pub use engine::{Engine, Module, compatibility, compiling_engine};
 pub use execute::{Ended, Execution, execute};
 pub use guest::RunInfo;
 pub use outcome::{Failure, FailureKind, Outcome};

@@ -1,8 +1,9 @@
-//! From bytes to a linked component, with an error that says what to do about each way it can fail.
+//! What is checked of a component before and after it is compiled, with an error that says what to do about each way it can fail.
 
 use wasmtime::component::Component;
 
 use super::Error;
+use super::artefact::Code;
 use crate::host::{self, Engine, Module};
 
 const WASM_MAGIC: &[u8] = b"\0asm";
@@ -23,10 +24,10 @@ pub fn check_header(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Validates and compiles.
-pub fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Error> {
-    Component::from_binary(engine.wasmtime(), bytes)
-        .map_err(|e| Error::Invalid(format!("the component is not valid: {}", in_full(&e))))
+/// Loads what was just compiled. What the component declares is compared with what the engine's places have.
+pub fn load(engine: &Engine, code: &Code) -> Result<Component, Error> {
+    code.component(engine)
+        .map_err(|e| Error::Invalid(format!("the component is not valid on this host: {}", in_full(&e))))
 }
 
 /// The names of the imports; the error lists those that the host does not know.
@@ -51,6 +52,6 @@ pub fn link(engine: &Engine, component: &Component) -> Result<Module, Error> {
     })
 }
 
-fn in_full(error: &wasmtime::Error) -> String {
+pub fn in_full(error: &wasmtime::Error) -> String {
     error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -1,24 +1,32 @@
-//! Modules: from uploaded bytes to something that can be run. Validates, digests and stores components, compiles them in
-//! a bounded pool off the request path, and keeps compiled code in memory and on disk.
+//! Modules: from uploaded bytes to something that can be run. Validates, digests and stores components, has them compiled in
+//! processes of their own, few at once and within limits, and keeps compiled code in memory and on disk. No thread that serves or
+//! runs anything else must ever wait for that, and foreign bytes are never compiled in this process.
 
 mod artefact;
+mod child;
 mod compile;
+pub mod compiler;
+mod frame;
+mod loaded;
+mod places;
+mod sweep;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio_util::sync::CancellationToken;
 use wasmtime::component::Component;
 
 use crate::host::{self, Descriptor, Engine, Module};
 use crate::store::module::Kept;
 use crate::store::{self, Store, Tx};
 
-pub use artefact::{Artefacts, CacheError};
+use artefact::Code;
+use child::Compiler;
+use loaded::Loaded;
+use places::{Place, Places};
 
-/// Compilations at once; others wait.
-const MAX_COMPILATIONS: usize = 2;
+pub use artefact::{Artefacts, CacheError};
 
 /// Modules kept ready in memory; beyond it the one that was used longest ago is dropped and read from disk again.
 const MAX_LOADED: usize = 256;
@@ -73,27 +81,42 @@ impl Prepared {
     }
 }
 
-type Ready = (Vec<String>, Arc<Module>);
+/// A component that is loaded and linked.
+struct Ready {
+    imports: Vec<String>,
+    module: Arc<Module>,
+    /// Of its compiled code.
+    bytes: u64,
+}
 
-type Loaded = HashMap<[u8; 32], (u64, Arc<OnceCell<Arc<Module>>>)>;
+/// A component that was just compiled. It keeps its place until its code is on the disk, so that no more of it than there are
+/// places waits in memory.
+struct Compiled {
+    code: Code,
+    ready: Ready,
+    place: Place,
+}
 
 #[derive(Debug)]
 pub struct Registry {
     store: Store,
     engine: Arc<Engine>,
     artefacts: Artefacts,
-    compilations: Arc<Semaphore>,
-    loaded: Mutex<(u64, Loaded)>,
+    compiler: Compiler,
+    places: Places,
+    loaded: Loaded<Module>,
 }
 
 impl Registry {
     pub fn new(store: Store, engine: Arc<Engine>, artefacts: Artefacts) -> Self {
+        let config = engine.config();
         Self {
+            compiler: Compiler::new(config),
+            places: Places::new(config.max_compilations),
+            loaded: Loaded::new(MAX_LOADED, config.max_loaded_bytes),
             store,
             engine,
             artefacts,
-            compilations: Arc::new(Semaphore::new(MAX_COMPILATIONS)),
-            loaded: Mutex::default(),
         }
     }
 
@@ -103,25 +126,29 @@ impl Registry {
 
     /// Validates, compiles and describes a component. The same bytes are stored once.
     pub async fn prepare(&self, tenant: &str, bytes: Bytes) -> Result<Prepared, Error> {
-        let digest = *blake3::hash(&bytes).as_bytes();
+        let hashed = bytes.clone();
+        let digest = blocking(move || Ok(*blake3::hash(&hashed).as_bytes())).await?;
         if store::module::find(&self.store, tenant, &digest).await?.is_some() {
             return Ok(Prepared { digest, new: None });
         }
         compile::check_header(&bytes)?;
         // Asked again when it is kept; now, so that nothing is compiled in vain.
         is_fresh(store::module::check_limits(&self.store, tenant, &digest, bytes.len()).await?)?;
-        let (component, (imports, module)) = match self.cached(digest)? {
-            Some(ready) => (None, ready),
-            None => self.compile(bytes.clone()).await.map(|(component, ready)| (Some(component), ready))?,
+        let (ready, fresh) = match self.cached(digest).await? {
+            Some(ready) => (ready, None),
+            None => {
+                let Compiled { code, ready, place } = self.compile(tenant, bytes.clone()).await?;
+                (ready, Some((code, place)))
+            }
         };
-        let activities = host::describe(&self.engine, &module).await.map_err(Error::Invalid)?;
+        let activities = host::describe(&self.engine, &ready.module).await.map_err(Error::Invalid)?;
         check_activities(&activities)?;
         // Only now: a component that is refused must not fill the disk.
-        if let Some(component) = component {
-            self.keep(digest, component).await?;
+        if let Some((code, place)) = fresh {
+            self.keep(digest, code, place).await?;
         }
         let internal = |e: serde_json::Error| Error::Internal(e.to_string());
-        let imports = serde_json::to_string(&imports).map_err(internal)?;
+        let imports = serde_json::to_string(&ready.imports).map_err(internal)?;
         let activities = serde_json::to_string(&activities).map_err(internal)?;
         Ok(Prepared { digest, new: Some(New { bytes, imports, activities }) })
     }
@@ -135,61 +162,71 @@ impl Registry {
 
     /// The module ready to run: from memory, else from this node's disk, else compiled from the stored bytes.
     pub async fn load(&self, tenant: &str, digest: [u8; 32]) -> Result<Arc<Module>, Error> {
-        let place = self.place(digest);
-        let module = place.get_or_try_init(|| self.load_cold(tenant, digest)).await?;
-        Ok(module.clone())
+        let place = self.loaded.place(digest);
+        let load = move || async move {
+            let ready = self.load_cold(tenant, digest).await?;
+            self.loaded.weigh(digest, ready.bytes);
+            Ok::<_, Error>(ready.module)
+        };
+        Ok(place.get_or_try_init(load).await?.clone())
     }
 
-    async fn load_cold(&self, tenant: &str, digest: [u8; 32]) -> Result<Arc<Module>, Error> {
-        if let Some((_, module)) = self.cached(digest)? {
-            return Ok(module);
+    async fn load_cold(&self, tenant: &str, digest: [u8; 32]) -> Result<Ready, Error> {
+        if let Some(ready) = self.cached(digest).await? {
+            return Ok(ready);
         }
-        let bytes = store::module::load(&self.store, tenant, &digest).await?;
-        if *blake3::hash(&bytes).as_bytes() != digest {
+        let bytes = Bytes::from(store::module::load(&self.store, tenant, &digest).await?);
+        let stored = bytes.clone();
+        if blocking(move || Ok(*blake3::hash(&stored).as_bytes())).await? != digest {
             return Err(Error::Internal("the stored bytes are not those that were uploaded".to_owned()));
         }
-        let (component, (_, module)) = self.compile(bytes.into()).await?;
-        self.keep(digest, component).await?;
-        Ok(module)
+        let Compiled { code, ready, place } = self.compile(tenant, bytes).await?;
+        self.keep(digest, code, place).await?;
+        Ok(ready)
     }
 
     /// From the compiled code on this node's disk.
-    fn cached(&self, digest: [u8; 32]) -> Result<Option<Ready>, Error> {
-        self.artefacts.load(&self.engine, &digest).map(|component| ready(&self.engine, &component)).transpose()
+    async fn cached(&self, digest: [u8; 32]) -> Result<Option<Ready>, Error> {
+        let (engine, artefacts) = (self.engine.clone(), self.artefacts.clone());
+        let work = move || {
+            let component = artefacts.load(&engine, &digest).and_then(|code| code.component(&engine).ok());
+            component.map(|component| ready(&engine, &component)).transpose()
+        };
+        blocking(work).await
     }
 
-    async fn compile(&self, bytes: Bytes) -> Result<(Component, Ready), Error> {
-        let place = self.compilations.clone().acquire_owned().await.map_err(|e| Error::Internal(e.to_string()))?;
-        let engine = self.engine.clone();
-        let work = tokio::task::spawn_blocking(move || {
-            // Held by the work, not by who waits for it: an uploader who hangs up does not free a place.
-            let _place = place;
-            let component = compile::compile(&engine, &bytes)?;
-            let ready = ready(&engine, &component)?;
-            Ok((component, ready))
-        });
-        work.await.map_err(|e| Error::Internal(format!("compiling failed: {e}")))?
+    /// Has a component compiled. When nobody waits for it any more, that is given up.
+    async fn compile(&self, tenant: &str, bytes: Bytes) -> Result<Compiled, Error> {
+        let place = self.places.take(tenant).await.map_err(|e| Error::Internal(e.to_string()))?;
+        let stop = CancellationToken::new();
+        let _stop_when_dropped = stop.clone().drop_guard();
+        let (engine, compiler) = (self.engine.clone(), self.compiler.clone());
+        // The place belongs to the work, not to who waits for it: it is free again when the process is gone.
+        let work = move || {
+            let code = compiler.compile(host::compatibility(engine.wasmtime()), &bytes, &stop)?;
+            let code = Code::of_compiler(code);
+            let ready = ready(&engine, &compile::load(&engine, &code)?)?;
+            Ok(Compiled { code, ready, place })
+        };
+        blocking(work).await
     }
 
     /// Keeps compiled code on this node's disk.
-    async fn keep(&self, digest: [u8; 32], component: Component) -> Result<(), Error> {
+    async fn keep(&self, digest: [u8; 32], code: Code, place: Place) -> Result<(), Error> {
         let (engine, artefacts) = (self.engine.clone(), self.artefacts.clone());
-        let work = tokio::task::spawn_blocking(move || artefacts.save(&engine, &digest, &component));
-        work.await.map_err(|e| Error::Internal(format!("keeping compiled code failed: {e}")))
+        let work = move || {
+            artefacts.save(&engine, &digest, &code);
+            drop(place);
+            Ok(())
+        };
+        blocking(work).await
     }
+}
 
-    fn place(&self, digest: [u8; 32]) -> Arc<OnceCell<Arc<Module>>> {
-        let mut guard = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let (clock, loaded) = &mut *guard;
-        *clock += 1;
-        if loaded.len() >= MAX_LOADED && !loaded.contains_key(&digest) {
-            let oldest = loaded.iter().min_by_key(|(_, (used, _))| *used).map(|(digest, _)| *digest);
-            oldest.map(|digest| loaded.remove(&digest));
-        }
-        let entry = loaded.entry(digest).or_default();
-        entry.0 = *clock;
-        entry.1.clone()
-    }
+/// Work that takes a processor or a disk for longer than the threads of requests and attempts may be kept.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    let work = tokio::task::spawn_blocking(work);
+    work.await.map_err(|e| Error::Internal(format!("making a module ready failed: {e}")))?
 }
 
 /// Whether a component is kept for the first time, where it is kept at all.
@@ -203,7 +240,12 @@ fn is_fresh(kept: Kept) -> Result<bool, Error> {
 
 /// The imports of a component, checked, and the component linked.
 fn ready(engine: &Engine, component: &Component) -> Result<Ready, Error> {
-    Ok((compile::imports(engine, component)?, Arc::new(compile::link(engine, component)?)))
+    let image = component.image_range();
+    Ok(Ready {
+        imports: compile::imports(engine, component)?,
+        module: Arc::new(compile::link(engine, component)?),
+        bytes: (image.end.addr() - image.start.addr()) as u64,
+    })
 }
 
 fn check_activities(activities: &[Descriptor]) -> Result<(), Error> {

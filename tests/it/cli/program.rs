@@ -13,6 +13,8 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::harness::ps;
 
+pub use crate::harness::process::program;
+
 const SAID_WITHIN: Duration = Duration::from_secs(60);
 const ENDED_WITHIN: Duration = Duration::from_secs(120);
 /// How soon a run gets somewhere.
@@ -34,13 +36,6 @@ const OWN: [&str; 14] = [
     "DEEDBOX_TLS_CERT",
     "DEEDBOX_TLS_KEY",
 ];
-
-/// A program of the workspace, built beside the one that cargo built for these tests.
-pub fn program(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_BIN_EXE_probed-node")).with_file_name(name);
-    assert!(path.exists(), "{} is missing: run `cargo build --workspace --bins` first", path.display());
-    path
-}
 
 /// The program `deedbox` in settings of a test's own.
 pub fn deedbox(arguments: &[&str]) -> Command {
@@ -178,7 +173,15 @@ impl Up {
 
     /// At an address and port of the test's choice.
     pub async fn start_at(data_dir: &Path, listen: &str) -> Self {
-        let command = deedbox(&["--json", "up", "--listen", listen, "--data-dir", data_dir.to_str().unwrap()]);
+        Self::start_with(data_dir, listen, "").await
+    }
+
+    /// With settings, a TOML text.
+    pub async fn start_with(data_dir: &Path, listen: &str, settings: &str) -> Self {
+        let file = data_dir.with_extension("toml");
+        std::fs::write(&file, settings).unwrap();
+        let mut command = deedbox(&["--json", "up", "--listen", listen, "--data-dir", data_dir.to_str().unwrap()]);
+        command.arg("--config").arg(file);
         let mut running = Running::start(command, data_dir.with_extension("log"));
         let said: Value = serde_json::from_str(&running.line().await).unwrap();
         let text = |name: &str| said[name].as_str().unwrap().to_owned();

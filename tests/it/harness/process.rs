@@ -1,7 +1,7 @@
 //! A worker that is a real process. It is killed and reaped on every path.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,13 @@ use tokio::sync::mpsc;
 use super::{World, ps, shared};
 
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program of the workspace, built beside the one that cargo built for these tests.
+pub fn program(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_probed-node")).with_file_name(name);
+    assert!(path.exists(), "{} is missing: run `cargo build --workspace --bins` first", path.display());
+    path
+}
 
 /// A running `probed-node`.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::{Database, committed, component, shared};
+use super::{Database, committed, component, process, shared};
 
 pub const TENANT: &str = "acme";
 
@@ -195,6 +195,8 @@ pub fn config() -> Config {
     config.gateway.max_send_ms = 10_000;
     config.gateway.in_flight_wait_ms = 300;
     config.host.max_instances = 16;
+    // This process is no compiler.
+    config.host.compiler = Some(process::program("deedbox"));
     config
 }
 
