@@ -25,5 +25,6 @@ pub mod key;
 pub mod policy;
 pub mod postgres;
 pub mod probe;
+pub mod signature;
 pub mod token;
 pub mod webhook;

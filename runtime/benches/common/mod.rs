@@ -12,6 +12,7 @@ use deedbox::node::{Node, NodeSettings};
 use deedbox::policy::Policy;
 use deedbox::postgres::{Server, Settings};
 use deedbox::store::activity::NewVersion;
+use deedbox::store::provenance::By;
 use deedbox::store::start::NewRun;
 use deedbox::{probe, store};
 use deedbox_books::{Books, Options, Provider};
@@ -82,7 +83,15 @@ impl Bench {
             let policy = serde_json::to_string(&Policy::parse(policy).unwrap()).unwrap();
             let store = self.node.store();
             let digest = &uploaded.digest;
-            let new = NewVersion { activity, digest, export: activity, policy: &policy, max_running: None };
+            let new = NewVersion {
+                activity,
+                digest,
+                export: activity,
+                policy: &policy,
+                max_running: None,
+                by: &By::Operator,
+                signed: None,
+            };
             store::activity::deploy(store, TENANT, new).await.unwrap();
         });
     }

@@ -7,16 +7,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::actor::Actor;
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path, Query, raw};
 use super::keyed::{Answer, Failed, Keyed, Work};
 use super::page::{self, Asked, Page};
+use super::signatures::{self, Signed};
 use super::time::Time;
 use super::{Api, body, ceilings, input, modules, name};
 use crate::gateway::check_ca;
 use crate::gateway::provider::{Profiles, UNLISTED};
 use crate::policy::Policy;
+use crate::store::provenance::By;
 use crate::store::{self, Tx, activity};
 
 #[derive(Deserialize, ToSchema)]
@@ -28,6 +31,9 @@ pub struct Deploy {
     export: Option<String>,
     #[schema(value_type = Option<Policy>)]
     policy: Option<Box<RawValue>>,
+    /// The number that the version must get: one more than the newest has, or the newest's own where that is this deployment.
+    #[schema(minimum = 1)]
+    version: Option<i32>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -40,6 +46,9 @@ pub struct Version {
     #[schema(value_type = Policy)]
     policy: Box<RawValue>,
     created_at: Time,
+    deployed_by: Actor,
+    /// The signature that the deployment rests on; null: the module had none that counted.
+    signed_by: Option<Signed>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -55,7 +64,12 @@ pub struct Versions {
 /// Deploys an activity. Each deployment makes a version, which never changes; new runs have the newest one.
 #[utoipa::path(
     put, path = "/activities/{name}", operation_id = "deploy_activity", tag = "activities",
-    request_body = Deploy, responses((status = 201, body = Version)), security(("bearer" = ["deploy"]))
+    request_body = Deploy,
+    responses(
+        (status = 201, body = Version),
+        (status = 200, body = Version, description = "The newest version is the one that was asked for by its number.")
+    ),
+    security(("bearer" = ["deploy"]))
 )]
 pub async fn deploy(
     State(api): State<Api>,
@@ -71,7 +85,19 @@ pub async fn deploy(
         let module = store::module::find(&api.store, &tenant, &digest).await?;
         let module = module.ok_or_else(|| no_module(&body.module))?;
         let export = choose_export(&name, body.export, modules::exports(&module)?)?;
-        Ok(Deployment { tenant, activity: name, module: body.module, digest, export, policy })
+        // It becomes the newest only if it can be run: what was taken by another version of this host may not link.
+        api.registry.load(&tenant, digest).await?;
+        let by = request.caller.by();
+        Ok(Deployment {
+            tenant,
+            activity: name,
+            module: body.module,
+            digest,
+            export,
+            policy,
+            by,
+            version: body.version,
+        })
     };
     request.carry_out(&api, prepared).await
 }
@@ -84,16 +110,50 @@ struct Deployment {
     digest: [u8; 32],
     export: String,
     policy: CheckedPolicy,
+    by: By,
+    version: Option<i32>,
+}
+
+impl Deployment {
+    /// The newest version, if it is the one that was asked for by its number and says the same. Fails where the next one
+    /// would have another number.
+    async fn known(&self, tx: &mut Tx, wanted: i32) -> std::result::Result<Option<activity::Version>, Failed> {
+        let head = activity::hold(tx, &self.tenant, &self.activity).await?;
+        let next = head.latest.saturating_add(1);
+        if wanted == next {
+            return Ok(None);
+        }
+        let row = activity::find(&mut *tx, &self.tenant, &self.activity, head.latest).await?;
+        match row.filter(|row| row.version == wanted && !head.retired && self.is(row)) {
+            Some(row) => Ok(Some(row)),
+            None => {
+                let words = format!("version: the next one of `{}` is {next}, and {wanted} is not this", self.activity);
+                Err(Problem::conflict(words).into())
+            }
+        }
+    }
+
+    fn is(&self, row: &activity::Version) -> bool {
+        (&row.digest[..], &row.export, &row.policy) == (&self.digest[..], &self.export, &self.policy.text)
+    }
 }
 
 impl Work for Deployment {
     async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
+        if let Some(wanted) = self.version
+            && let Some(row) = self.known(tx, wanted).await?
+        {
+            return Ok(Answer::json(StatusCode::OK, &view(row)?)?);
+        }
+        let signed = signatures::admitted(tx, &self.tenant, &self.digest).await?;
         let new = activity::NewVersion {
             activity: &self.activity,
             digest: &self.digest,
             export: &self.export,
             policy: &self.policy.text,
             max_running: self.policy.max_running,
+            by: &self.by,
+            signed: signed.as_ref(),
         };
         let number = match activity::deploy(&mut *tx, &self.tenant, new).await {
             Err(error) if error.violates("activity_versions_module") => return Err(no_module(&self.module).into()),
@@ -276,6 +336,8 @@ fn view(row: activity::Version) -> Result<Version> {
         export: row.export,
         policy: raw(row.policy)?,
         created_at: row.created_at.into(),
+        deployed_by: Actor::recorded(&row.by_kind, row.by_token, row.by_label),
+        signed_by: signatures::recorded(row.signer, row.signer_key),
     })
 }
 

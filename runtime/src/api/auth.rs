@@ -11,6 +11,8 @@ use uuid::Uuid;
 use self::scope::Scope;
 use super::Api;
 use super::error::{Problem, Result};
+use crate::store::provenance::By;
+use crate::store::token::Grant;
 use crate::store::{self, tenant};
 use crate::token;
 
@@ -58,21 +60,38 @@ pub struct Caller<S> {
     pub tenant: String,
     /// Names the token, never its secret.
     pub token_id: Uuid,
+    /// What its minter called the token.
+    pub label: String,
     scope: PhantomData<fn() -> S>,
+}
+
+impl<S> Caller<S> {
+    /// As it is recorded.
+    pub fn by(&self) -> By {
+        By::Token { token_id: self.token_id, label: self.label.clone() }
+    }
+}
+
+/// The token of a request, and what it may do.
+struct Owner {
+    tenant: String,
+    token_id: Uuid,
+    label: String,
+    scopes: Vec<String>,
 }
 
 impl<S: Scope> FromRequestParts<Api> for Caller<S> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self> {
-        let (tenant, token_id, scopes) = owner(&parts.headers, api).await?;
+        let Owner { tenant, token_id, label, scopes } = owner(&parts.headers, api).await?;
         if !scopes.iter().any(|scope| scope == S::NAME) {
             return Err(Problem::forbidden(lacking(&tenant, S::NAME)));
         }
         if tenant != tenant::ADMIN {
             tracing::Span::current().record("tenant.id", tenant.as_str());
         }
-        Ok(Self { tenant, token_id, scope: PhantomData })
+        Ok(Self { tenant, token_id, label, scope: PhantomData })
     }
 }
 
@@ -86,8 +105,7 @@ fn lacking(tenant: &str, scope: &str) -> String {
     }
 }
 
-/// The owner of the request's token, the token's id and its scopes.
-async fn owner(headers: &HeaderMap, api: &Api) -> Result<(String, Uuid, Vec<String>)> {
+async fn owner(headers: &HeaderMap, api: &Api) -> Result<Owner> {
     let text = bearer(headers)
         .ok_or_else(|| Problem::unauthenticated("one `Authorization: Bearer TOKEN` header is needed"))?;
     let token =
@@ -99,7 +117,9 @@ async fn owner(headers: &HeaderMap, api: &Api) -> Result<(String, Uuid, Vec<Stri
     let given = blake3::Hash::from_bytes(token::hash(token.secret));
     let equal = stored.unwrap_or_else(|| blake3::Hash::from_bytes([0; 32])) == given;
     match grant {
-        Some(grant) if equal && !grant.expired => Ok((token.tenant.to_owned(), token.token_id, grant.scopes)),
+        Some(Grant { label, scopes, expired: false, .. }) if equal => {
+            Ok(Owner { tenant: token.tenant.to_owned(), token_id: token.token_id, label, scopes })
+        }
         _ => Err(Problem::unauthenticated(REFUSED)),
     }
 }

@@ -36,6 +36,8 @@ enum Code {
     NotYet,
     RateLimited,
     LimitReached,
+    SignatureRequired,
+    SignatureInvalid,
     TooLarge,
     MediaType,
     ScopeActive,
@@ -72,6 +74,8 @@ impl Code {
             Self::InFlight => (StatusCode::CONFLICT, "idempotency_in_flight"),
             Self::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::LimitReached => (StatusCode::FORBIDDEN, "deedbox.limit_reached"),
+            Self::SignatureRequired => (StatusCode::FORBIDDEN, "deedbox.signature_required"),
+            Self::SignatureInvalid => (StatusCode::BAD_REQUEST, "deedbox.signature_invalid"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large"),
             Self::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type"),
             Self::ScopeActive => (StatusCode::CONFLICT, "run_already_active"),
@@ -227,6 +231,21 @@ impl Problem {
             "the tenant's limit `{limit}` is reached: take away what is no longer needed, or let an administrator raise it"
         );
         Self { details: Some(json!({ "limit": limit })), ..Self::new(Code::LimitReached, message) }
+    }
+
+    /// Under no request key: a signature may be attached, or the limit lifted.
+    pub fn signature_required() -> Self {
+        let message = "module: it has no signature that counts, and the tenant's limit `require_signature` asks for one: sign the \
+                       module with a key of the tenant's signers, attach that with PUT /v1/modules/{digest}/signature, and \
+                       deploy again";
+        Self { details: Some(json!({ "limit": "require_signature" })), ..Self::new(Code::SignatureRequired, message) }
+    }
+
+    pub fn signature_invalid(why: &str) -> Self {
+        let message = format!(
+            "signature: {why}; what is to be signed is what `deedbox module digest FILE --message` prints, to the byte"
+        );
+        Self::new(Code::SignatureInvalid, message)
     }
 
     /// The tenant's `max_queued` is reached.

@@ -4,6 +4,7 @@
 //! A tenant comes from the credential and from nowhere else. No token, body or secret may reach a log, a span or an error.
 
 mod activities;
+mod actor;
 mod auth;
 mod body;
 mod callbacks;
@@ -34,6 +35,7 @@ mod runs;
 mod secrets;
 mod server;
 mod signals;
+mod signatures;
 mod start;
 mod tenants;
 mod time;
@@ -107,6 +109,7 @@ fn native() -> OpenApiRouter<Api> {
     OpenApiRouter::default()
         .routes(routes!(modules::upload, modules::list))
         .routes(routes!(modules::show, modules::delete))
+        .routes(routes!(signatures::attach))
         .routes(routes!(activities::list))
         .routes(routes!(activities::deploy, activities::show, activities::retire))
         .routes(routes!(control::pause_activity))
@@ -141,6 +144,8 @@ fn native() -> OpenApiRouter<Api> {
         .routes(routes!(hooks::deliveries))
         .routes(routes!(tenants::create, tenants::list))
         .routes(routes!(tenants::limits::set, tenants::limits::show))
+        .routes(routes!(tenants::signers::list))
+        .routes(routes!(tenants::signers::put, tenants::signers::delete))
         .routes(routes!(tenants::pause))
         .routes(routes!(tenants::resume))
         .routes(routes!(tenants::tokens::mint, tenants::tokens::list))

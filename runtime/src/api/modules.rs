@@ -5,17 +5,21 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
+use super::actor::Actor;
 use super::auth::{Caller, scope};
 use super::error::{Problem, Result};
 use super::extract::{Json, Path, Query, raw, stored};
 use super::keyed::{Answer, Failed, Keyed, Work};
 use super::page::{self, Asked, Page};
+use super::signatures::{self, ModuleSignature};
 use super::time::Time;
 use super::{Api, body, name};
 use crate::registry::Prepared;
-use crate::store::Tx;
+use crate::store::provenance::By;
+use crate::store::signature::{NewSignature, Signature, of_modules};
+use crate::store::{Db, Tx};
 use crate::{host, store};
 
 #[derive(Serialize, ToSchema)]
@@ -28,6 +32,17 @@ pub struct Module {
     /// What will not work, in words.
     warnings: Vec<&'static str>,
     created_at: Time,
+    /// Who brought these bytes first.
+    uploaded_by: Actor,
+    signatures: Vec<ModuleSignature>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Uploading {
+    /// A signature of the module: 64 bytes, as hexadecimal digits or in base64 (its `+`, `/` and `=` percent-encoded).
+    signature: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -50,9 +65,9 @@ struct Described {
     output_schema: Option<String>,
 }
 
-/// Uploads a component. What is the same is there once.
+/// Uploads a component. What is the same is there once. With a signature that is not good nothing is kept.
 #[utoipa::path(
-    post, path = "/modules", operation_id = "upload_module", tag = "modules",
+    post, path = "/modules", operation_id = "upload_module", tag = "modules", params(Uploading),
     request_body(content = Vec<u8>, content_type = "application/wasm"),
     responses(
         (status = 201, body = Module),
@@ -60,28 +75,45 @@ struct Described {
     ),
     security(("bearer" = ["deploy"]))
 )]
-pub async fn upload(State(api): State<Api>, request: Keyed<scope::Deploy, body::Component>) -> Result<Response> {
+pub async fn upload(
+    State(api): State<Api>,
+    Query(asked): Query<Uploading>,
+    request: Keyed<scope::Deploy, body::Component>,
+) -> Result<Response> {
     let prepared = async {
-        let tenant = request.caller.tenant.clone();
-        let uploaded = api.registry.prepare(&tenant, request.bytes()?.clone()).await?;
-        Ok(Upload { tenant, uploaded })
+        let (caller, bytes) = (&request.caller, request.bytes()?.clone());
+        let signature = match asked.signature.as_deref().map(signatures::parse).transpose()? {
+            Some(signature) => {
+                let digest = *blake3::hash(&bytes).as_bytes();
+                Some(signatures::verified(&api, caller, &digest, &signature).await?)
+            }
+            None => None,
+        };
+        let uploaded = api.registry.prepare(&caller.tenant, bytes).await?;
+        Ok(Upload { tenant: caller.tenant.clone(), uploaded, by: caller.by(), signature })
     };
     request.carry_out(&api, prepared).await
 }
 
-/// Stores a component that was found to be good.
+/// Stores a component that was found to be good, and its signature.
 struct Upload {
     tenant: String,
     uploaded: Prepared,
+    by: By,
+    signature: Option<NewSignature>,
 }
 
 impl Work for Upload {
     async fn run(&self, tx: &mut Tx) -> std::result::Result<Answer, Failed> {
-        let fresh = self.uploaded.store(tx, &self.tenant).await?;
+        let fresh = self.uploaded.store(tx, &self.tenant, &self.by).await?;
         let row = store::module::find(&mut *tx, &self.tenant, &self.uploaded.digest).await?;
-        let gone = || Problem::not_yet("the module was deleted while it was uploaded: upload it again");
+        let row =
+            row.ok_or_else(|| Problem::not_yet("the module was deleted while it was uploaded: upload it again"))?;
+        if let Some(signature) = &self.signature {
+            signatures::keep(tx, &self.tenant, &self.uploaded.digest, signature).await?;
+        }
         let status = if fresh { StatusCode::CREATED } else { StatusCode::OK };
-        Ok(Answer::json(status, &view(row.ok_or_else(gone)?)?)?)
+        Ok(Answer::json(status, &shown(tx, &self.tenant, row).await?)?)
     }
 }
 
@@ -98,6 +130,12 @@ pub async fn list(
     let limit = page::limit(asked.limit, &api.config.api)?;
     let after = page::place(asked.after.as_deref())?;
     let rows = store::module::list(&api.store, &caller.tenant, after, page::rows(limit)).await?;
+    let digests: Vec<_> = rows.iter().map(|row| row.digest.clone()).collect();
+    let mut signatures = of_modules(&api.store, &caller.tenant, &digests).await?;
+    let view = |row: store::module::Module| {
+        let own = signatures.extract_if(.., |signature| signature.digest == row.digest).collect();
+        view(row, own)
+    };
     Ok(Json(Page::of(rows, limit, |row| page::cursor(row.created_at, &row.digest), view)?))
 }
 
@@ -112,7 +150,7 @@ pub async fn show(
     Path(digest): Path<String>,
 ) -> Result<Json<Module>> {
     let row = store::module::find(&api.store, &caller.tenant, &known(&digest)?).await?;
-    Ok(Json(view(row.ok_or_else(unknown)?)?))
+    Ok(Json(shown(&api.store, &caller.tenant, row.ok_or_else(unknown)?).await?))
 }
 
 /// Deletes a module that no version of an activity uses.
@@ -159,15 +197,21 @@ pub fn exports(row: &store::module::Module) -> Result<Vec<String>> {
     Ok(described.into_iter().map(|activity| activity.name).collect())
 }
 
-fn known(digest: &str) -> Result<[u8; 32]> {
+pub fn known(digest: &str) -> Result<[u8; 32]> {
     name::hash(digest).ok_or_else(unknown)
 }
 
-fn unknown() -> Problem {
+pub fn unknown() -> Problem {
     Problem::not_found("module")
 }
 
-fn view(row: store::module::Module) -> Result<Module> {
+/// A module with its signatures.
+pub async fn shown(db: impl Db, tenant: &str, row: store::module::Module) -> Result<Module> {
+    let signatures = of_modules(db, tenant, std::slice::from_ref(&row.digest)).await?;
+    view(row, signatures)
+}
+
+fn view(row: store::module::Module, signatures: Vec<Signature>) -> Result<Module> {
     let described: Vec<Described> = stored(&row.activities)?;
     let imports: Vec<String> = stored(&row.imports)?;
     Ok(Module {
@@ -177,6 +221,8 @@ fn view(row: store::module::Module) -> Result<Module> {
         imports: raw(row.imports)?,
         activities: described.into_iter().map(activity).collect::<Result<_>>()?,
         created_at: row.created_at.into(),
+        uploaded_by: Actor::recorded(&row.by_kind, row.by_token, row.by_label),
+        signatures: signatures.into_iter().map(signatures::view).collect(),
     })
 }
 

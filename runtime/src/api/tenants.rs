@@ -1,6 +1,8 @@
-//! `/v1/tenants`: tenants, for administrators. What bounds them and their tokens have files of their own.
+//! `/v1/tenants`: tenants, for administrators. What bounds them, whose signatures count for them, and their tokens have
+//! files of their own.
 
 pub mod limits;
+pub mod signers;
 pub mod tokens;
 
 use axum::extract::State;

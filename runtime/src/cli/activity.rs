@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::Client;
+use super::module::actor;
 use super::output::{Output, block, items, text, time};
 use super::page::{Page, Unasked, note_more};
 use super::settings::Remote;
@@ -76,12 +77,14 @@ fn table(activities: &Value) -> String {
 /// The newest version comes first. The policy is that of the first one that is shown.
 fn show(activity: &Value) -> String {
     let versions = activity["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut table = Table::new(&["version", "deployed", "export…", "module"]);
+    let mut table = Table::new(&["version", "deployed", "by…", "export…", "signed by…", "module"]);
     for version in versions {
         table.row([
             text(version, "/version"),
             time(version, "/created_at"),
+            actor(version, "/deployed_by"),
             text(version, "/export"),
+            text(version, "/signed_by/signer"),
             text(version, "/module"),
         ]);
     }
@@ -95,9 +98,12 @@ mod tests {
 
     #[test]
     fn an_activity_is_shown_with_its_versions_and_its_policy() {
-        let version =
-            |number: u32| json!({ "version": number, "export": "charge", "module": "ab12", "policy": { "n": number } });
+        let version = |number: u32| {
+            json!({ "version": number, "export": "charge", "module": "ab12", "policy": { "n": number },
+                "deployed_by": { "kind": "operator" }, "signed_by": { "signer": "release" } })
+        };
         let shown = show(&json!({ "activity": "charge", "versions": [version(2), version(1)] }));
+        assert!(shown.contains("operator") && shown.contains("release"), "{shown}");
         assert!(shown.contains("ab12") && shown.contains("\"n\": 2") && !shown.contains("\"n\": 1"), "{shown}");
     }
 }

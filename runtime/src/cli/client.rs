@@ -99,10 +99,11 @@ impl Client {
         self.ask(self.request(Method::DELETE, path)?).await
     }
 
-    /// Uploads a component, telling `progress` how many bytes were handed to the network so far.
+    /// Uploads a component with its signature, if it has one, telling `progress` how many bytes were handed to the network so far.
     pub(super) async fn upload(
         &self,
         component: Bytes,
+        signature: Option<&str>,
         progress: impl Fn(usize) + Send + Sync + 'static,
     ) -> anyhow::Result<Value> {
         let total = component.len();
@@ -112,7 +113,8 @@ impl Client {
             Ok::<_, std::convert::Infallible>(Frame::data(chunk))
         });
         let body = reqwest::Body::wrap(StreamBody::new(futures_util::stream::iter(chunks)));
-        let request = self.request(Method::POST, &["v1", "modules"])?;
+        let signature: Vec<_> = signature.into_iter().map(|signature| ("signature", signature)).collect();
+        let request = self.request(Method::POST, &["v1", "modules"])?.query(&signature);
         self.ask(request.header(CONTENT_TYPE, "application/wasm").header(CONTENT_LENGTH, total).body(body)).await
     }
 
@@ -315,9 +317,11 @@ mod tests {
             answering("HTTP/1.1 201 Created\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}").await;
         let sent = Arc::new(AtomicUsize::new(0));
         let seen = Arc::clone(&sent);
-        client.upload(Bytes::from_static(b"\0asm"), move |bytes| seen.store(bytes, Ordering::Relaxed)).await.unwrap();
+        let progress = move |bytes| seen.store(bytes, Ordering::Relaxed);
+        client.upload(Bytes::from_static(b"\0asm"), Some("fb"), progress).await.unwrap();
         assert_eq!(sent.load(Ordering::Relaxed), 4);
         let received = server.await.unwrap().to_lowercase();
         assert!(received.contains("content-length: 4") && received.contains("application/wasm"), "{received}");
+        assert!(received.starts_with("post /base/v1/modules?signature=fb "), "{received}");
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::failure::Failure;
+use super::module::read_signature;
 use super::output::{Output, text};
 use super::settings::{self, Remote};
 use crate::policy::Policy;
@@ -23,6 +24,12 @@ pub(super) struct Deploy {
     /// The policy: retries, time-outs, egress, credentials.
     #[arg(long, value_name = "FILE.toml")]
     policy: Option<PathBuf>,
+    /// A signature of the component, in a file: 64 bytes, or the same as hexadecimal digits or in base64.
+    #[arg(long, value_name = "FILE")]
+    signature: Option<PathBuf>,
+    /// The number that the version must get. When the newest is this very deployment already, nothing is done.
+    #[arg(long, value_name = "N")]
+    as_version: Option<u32>,
     #[command(flatten)]
     remote: Remote,
 }
@@ -30,24 +37,19 @@ pub(super) struct Deploy {
 impl Deploy {
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
         let client = Client::tenant(&self.remote)?;
-        let component = settings::read(&self.file).await?;
         let policy = match &self.policy {
             Some(file) => Some(read_policy(file).await?),
             None => None,
         };
-        output.note(&format!("uploading {} ({} bytes)", self.file.display(), component.len()));
-        let bar = !output.is_json() && std::io::stderr().is_terminal();
-        let total = component.len();
-        let module = client.upload(component.into(), move |sent| progress(bar, sent, total)).await?;
-        output.note(&format!("module {}", text(&module, "/digest")));
-        for warning in module["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            output.note(&format!("warning: {warning}"));
-        }
+        let module = upload(&client, output, &self.file, self.signature.as_deref()).await?;
         let mut deployed = Vec::new();
         for (name, export) in chosen(&module, self.name.as_deref())? {
             let mut body = json!({ "module": module["digest"], "export": export });
             if let Some(policy) = &policy {
                 body["policy"] = policy.clone();
+            }
+            if let Some(number) = self.as_version {
+                body["version"] = json!(number);
             }
             let version = client.put(&["v1", "activities", &name], &body).await?;
             output.note(&format!("deployed {name} version {}", text(&version, "/version")));
@@ -58,6 +60,30 @@ impl Deploy {
             format!("Start it with: deedbox start {first} --input JSON --wait")
         })
     }
+}
+
+/// Uploads a component, with a signature if there is one, and says what the server makes of it.
+pub(super) async fn upload(
+    client: &Client,
+    output: &Output,
+    file: &Path,
+    signature: Option<&Path>,
+) -> anyhow::Result<Value> {
+    let component = settings::read(file).await?;
+    let signature = match signature {
+        Some(file) => Some(read_signature(file).await?.to_hex()),
+        None => None,
+    };
+    output.note(&format!("uploading {} ({} bytes)", file.display(), component.len()));
+    let bar = !output.is_json() && std::io::stderr().is_terminal();
+    let total = component.len();
+    let sent = move |sent| progress(bar, sent, total);
+    let module = client.upload(component.into(), signature.as_deref(), sent).await?;
+    output.note(&format!("module {}", text(&module, "/digest")));
+    for warning in module["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        output.note(&format!("warning: {warning}"));
+    }
+    Ok(module)
 }
 
 /// Shown on one line of the terminal.

@@ -17,6 +17,7 @@ mod follow;
 mod hook;
 mod log;
 mod migrate;
+mod module;
 mod os_signals;
 mod output;
 mod page;
@@ -83,6 +84,8 @@ enum Command {
     Signal(signal::Signal),
     /// Look at the deployed activities; pause or resume their runs.
     Activity(activity::Activity),
+    /// Upload modules and look at them: who brought them, who signed them.
+    Module(module::Module),
     /// Look at effects, the ledger's entries.
     Effects(effects::Effects),
     /// Follow what happens to all runs, until it is ended.
@@ -141,6 +144,7 @@ impl Command {
             Self::Runs(command) => command.run(output).await,
             Self::Signal(command) => command.run(output).await,
             Self::Activity(command) => command.run(output).await,
+            Self::Module(command) => command.run(output).await,
             Self::Effects(command) => command.run(output).await,
             Self::Events(command) => command.run(output).await,
             Self::Secret(command) => command.run(output).await,
@@ -167,7 +171,7 @@ mod tests {
 
     #[test]
     fn lists_are_the_default_of_their_commands() {
-        for words in [["deedbox", "runs"], ["deedbox", "effects"], ["deedbox", "activity"], ["deedbox", "hook"]] {
+        for words in [["deedbox", "runs"], ["deedbox", "effects"], ["deedbox", "activity"], ["deedbox", "module"]] {
             assert!(Cli::try_parse_from(words).is_ok(), "{words:?}");
         }
     }

@@ -1,6 +1,7 @@
-//! `deedbox tenant`: creates, lists, bounds and pauses tenants, with an admin token.
+//! `deedbox tenant`: creates, lists, bounds and pauses tenants, and keeps their signers, with an admin token.
 
 mod limits;
+mod signer;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -27,6 +28,8 @@ enum Command {
     List(Page),
     /// Show what bounds a tenant, or set it.
     Limits(Box<limits::Limits>),
+    /// Keep the public keys whose signatures of modules count for a tenant.
+    Signer(signer::Signer),
     /// Let no attempt of a tenant's runs begin until it is resumed; those under way end by themselves.
     Pause { tenant: String },
     /// Let a tenant's runs go on.
@@ -45,6 +48,7 @@ impl Tenant {
             }
             Command::List(page) => page.show(&client, output, &["v1", "tenants"], &[], Unasked::All, table).await,
             Command::Limits(limits) => limits.run(&client, output).await,
+            Command::Signer(signer) => signer.run(&client, output).await,
             Command::Pause { tenant } => {
                 client.post(&["v1", "tenants", &tenant, "pause"], &json!({})).await?;
                 output.show(&json!({ "tenant": tenant, "paused": true }), |_| {

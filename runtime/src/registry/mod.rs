@@ -19,6 +19,7 @@ use wasmtime::component::Component;
 
 use crate::host::{self, Descriptor, Engine, Module};
 use crate::store::module::Kept;
+use crate::store::provenance::By;
 use crate::store::{self, Store, Tx};
 
 use artefact::Code;
@@ -73,11 +74,11 @@ struct New {
 }
 
 impl Prepared {
-    /// Stores the component; false when the same bytes are there already.
-    pub async fn store(&self, tx: &mut Tx, tenant: &str) -> Result<bool, Error> {
+    /// Stores the component, and who brings it; false when the same bytes are there already.
+    pub async fn store(&self, tx: &mut Tx, tenant: &str, by: &By) -> Result<bool, Error> {
         let Some(new) = &self.new else { return Ok(false) };
-        let kept = store::module::create(tx, tenant, &self.digest, &new.bytes, &new.imports, &new.activities).await?;
-        is_fresh(kept)
+        let New { bytes, imports, activities } = new;
+        is_fresh(store::module::create(tx, tenant, &self.digest, bytes, imports, activities, by).await?)
     }
 }
 
@@ -153,10 +154,10 @@ impl Registry {
         Ok(Prepared { digest, new: Some(New { bytes, imports, activities }) })
     }
 
-    /// Validates, compiles, describes and stores a component.
+    /// Validates, compiles, describes and stores a component that the operator brings.
     pub async fn upload(&self, tenant: &str, bytes: Bytes) -> Result<Uploaded, Error> {
         let prepared = self.prepare(tenant, bytes).await?;
-        let fresh = prepared.store(&mut self.store.statement().await?, tenant).await?;
+        let fresh = prepared.store(&mut self.store.statement().await?, tenant, &By::Operator).await?;
         Ok(Uploaded { digest: prepared.digest, fresh })
     }
 

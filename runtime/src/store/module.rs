@@ -1,7 +1,9 @@
 //! Uploaded components.
 
 use chrono::{DateTime, Utc};
+use uuid::Uuid;
 
+use super::provenance::By;
 use super::{Db, Error, Result, Store, bounded};
 
 /// A module without its bytes. `imports` and `activities` are JSON texts.
@@ -12,6 +14,10 @@ pub struct Module {
     pub imports: String,
     pub activities: String,
     pub created_at: DateTime<Utc>,
+    /// Who brought it first.
+    pub by_kind: String,
+    pub by_token: Option<Uuid>,
+    pub by_label: Option<String>,
 }
 
 /// What became of a component that is to be kept.
@@ -26,7 +32,7 @@ pub enum Kept {
     },
 }
 
-/// Stores a component within the tenant's limits.
+/// Stores a component within the tenant's limits. Who brought the same bytes first stays.
 pub async fn create(
     mut db: impl Db,
     tenant: &str,
@@ -34,12 +40,13 @@ pub async fn create(
     bytes: &[u8],
     imports: &str,
     activities: &str,
+    by: &By,
 ) -> Result<Kept> {
     let row = sqlx::query!(
         r#"with bound as materialized (select deedbox_module_limit($1, $2, octet_length($3::bytea)) as reached),
            kept as (
-             insert into modules (tenant, digest, bytes, imports, activities)
-             select $1, $2, $3, $4, $5 from bound where reached is null
+             insert into modules (tenant, digest, bytes, imports, activities, by_kind, by_token, by_label)
+             select $1, $2, $3, $4, $5, $6, $7, $8 from bound where reached is null
              on conflict do nothing
              returning 1)
            select reached, exists (select from kept) as "fresh!" from bound"#,
@@ -47,7 +54,10 @@ pub async fn create(
         &digest[..],
         bytes,
         imports,
-        activities
+        activities,
+        by.kind(),
+        by.token_id(),
+        by.label()
     );
     let row = bounded(row.fetch_one(&mut *db.connection().await?)).await?;
     Ok(match row.reached {
@@ -72,7 +82,8 @@ pub async fn check_limits(store: &Store, tenant: &str, digest: &[u8; 32], size_b
 pub async fn find(mut db: impl Db, tenant: &str, digest: &[u8]) -> Result<Option<Module>> {
     let row = sqlx::query_as!(
         Module,
-        r#"select digest, octet_length(bytes) as "size_bytes!", imports, activities, created_at
+        r#"select digest, octet_length(bytes) as "size_bytes!", imports, activities, created_at, by_kind, by_token,
+                  by_label
            from modules where tenant = $1 and digest = $2"#,
         tenant,
         digest
@@ -90,7 +101,8 @@ pub async fn list(
     let (after_time, after_digest) = after.unzip();
     let rows = sqlx::query_as!(
         Module,
-        r#"select digest, octet_length(bytes) as "size_bytes!", imports, activities, created_at
+        r#"select digest, octet_length(bytes) as "size_bytes!", imports, activities, created_at, by_kind, by_token,
+                  by_label
            from modules where tenant = $1 and ($2::timestamptz is null or (created_at, digest) > ($2, $3))
            order by created_at, digest limit $4"#,
         tenant,

@@ -45,6 +45,8 @@ pub struct Limits {
     pub max_sends_per_s: Option<f64>,
     /// Where deployments may send at most: a JSON text.
     pub egress: Option<String>,
+    /// Deployments need a signature.
+    pub require_signature: bool,
     pub paused: bool,
 }
 
@@ -52,7 +54,7 @@ pub async fn limits(mut db: impl Db, tenant: &str) -> Result<Option<Limits>> {
     let row = sqlx::query_as!(
         Limits,
         r#"select max_running, max_queued, max_modules, max_module_bytes, max_memory_bytes, max_attempt_ms,
-                  max_sends_per_s, egress, paused_at is not null as "paused!"
+                  max_sends_per_s, egress, require_signature, paused_at is not null as "paused!"
            from tenants where tenant = $1 and tenant <> '_admin'"#,
         tenant
     );
@@ -64,7 +66,7 @@ pub async fn set_limits(mut db: impl Db, tenant: &str, limits: &Limits) -> Resul
     let row = sqlx::query!(
         "update tenants
          set max_running = $2, max_queued = $3, max_modules = $4, max_module_bytes = $5, max_memory_bytes = $6,
-             max_attempt_ms = $7, max_sends_per_s = $8, egress = $9
+             max_attempt_ms = $7, max_sends_per_s = $8, egress = $9, require_signature = $10
          where tenant = $1 and tenant <> '_admin'
          returning pg_notify('deedbox_due', '')::text as told",
         tenant,
@@ -75,7 +77,8 @@ pub async fn set_limits(mut db: impl Db, tenant: &str, limits: &Limits) -> Resul
         limits.max_memory_bytes,
         limits.max_attempt_ms,
         limits.max_sends_per_s,
-        limits.egress
+        limits.egress,
+        limits.require_signature
     );
     Ok(bounded(row.fetch_optional(&mut *db.connection().await?)).await?.is_some())
 }

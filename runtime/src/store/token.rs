@@ -34,6 +34,7 @@ pub struct Term {
 #[derive(Clone, Debug)]
 pub struct Grant {
     pub secret_hash: Vec<u8>,
+    pub label: String,
     pub scopes: Vec<String>,
     pub expired: bool,
 }
@@ -114,7 +115,7 @@ pub async fn create_first(
 pub async fn find(store: &Store, tenant: &str, token_id: Uuid) -> Result<Option<Grant>> {
     let row = sqlx::query_as!(
         Grant,
-        r#"select secret_hash, scopes, coalesce(expires_at <= deedbox_now(), false) as "expired!"
+        r#"select secret_hash, label, scopes, coalesce(expires_at <= deedbox_now(), false) as "expired!"
            from tokens where tenant = $1 and token_id = $2"#,
         tenant,
         token_id

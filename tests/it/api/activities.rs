@@ -11,7 +11,10 @@ use crate::harness::component;
 async fn each_deployment_is_a_version_with_all_defaults_filled_in() {
     let api = Api::idle().await;
     let first = api.deploy("noop", json!({ "retry": { "max_attempts": 7 } })).await;
-    assert_members(&first, &["activity", "version", "module", "export", "policy", "created_at"]);
+    assert_members(
+        &first,
+        &["activity", "version", "module", "export", "policy", "created_at", "deployed_by", "signed_by"],
+    );
     assert_eq!((&first["activity"], &first["version"], &first["export"]), (&json!("noop"), &json!(1), &json!("noop")));
     let policy = &first["policy"];
     assert_eq!(policy["retry"]["max_attempts"], 7);

@@ -37,6 +37,7 @@ fn doors() -> Vec<(&'static str, Vec<Door>)> {
             vec![
                 get("/v1/modules/{}"),
                 delete("/v1/modules/{}"),
+                with_body(Method::PUT, "/v1/modules/{}/signature", json!({ "signature": "0".repeat(128) }), 404),
                 with_body(Method::PUT, "/v1/activities/mine", json!({ "module": "{}", "export": "send" }), 400),
             ],
         ),
@@ -152,7 +153,7 @@ async fn a_foreign_id_is_answered_like_an_unknown_one_at_every_endpoint() {
             walked += 1;
         }
     }
-    assert_eq!(walked, 36);
+    assert_eq!(walked, 37);
     for list in ["/v1/modules", "/v1/activities", "/v1/runs", "/v1/effects", "/v1/secrets"] {
         assert!(whole_list(&other.get(list).await).is_empty(), "{list}");
         assert_eq!(whole_list(&api.acme.get(list).await).len(), 1, "{list}: nothing of the owner's is gone");

@@ -12,7 +12,10 @@ const CHARGE: &str = "charge_once.wasm";
 async fn a_component_is_described_and_the_same_bytes_are_the_same_module() {
     let api = Api::idle().await;
     let module = api.acme.upload(component(CHARGE)).await.expect(201);
-    assert_members(&module, &["digest", "size_bytes", "imports", "activities", "warnings", "created_at"]);
+    assert_members(
+        &module,
+        &["digest", "size_bytes", "imports", "activities", "warnings", "created_at", "uploaded_by", "signatures"],
+    );
     assert_eq!(module["size_bytes"], component(CHARGE).len());
     let digest = module["digest"].as_str().unwrap();
     assert!(digest.len() == 64 && digest.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c)));

@@ -128,7 +128,7 @@ struct Named {
     name: &'static str,
 }
 
-const NAMED: [Named; 8] = [
+const NAMED: [Named; 9] = [
     Named { list: "/v1/modules", items: "items", name: "digest" },
     Named { list: "/v1/activities", items: "items", name: "activity" },
     Named { list: "/v1/activities/a0", items: "versions", name: "version" },
@@ -137,6 +137,7 @@ const NAMED: [Named; 8] = [
     Named { list: "/v1/runs/{run}/log", items: "items", name: "text" },
     Named { list: "/v1/tenants", items: "items", name: "tenant" },
     Named { list: "/v1/tenants/acme/tokens", items: "items", name: "token_id" },
+    Named { list: "/v1/tenants/acme/signers", items: "items", name: "signer" },
 ];
 
 const COUNT: i32 = 5;
@@ -156,6 +157,8 @@ async fn add(api: &Api, run: &str, number: i32) {
          insert into logs (tenant, run_id, attempt, stream, text, truncated)
            values ('acme', '{run}', {number} + 1, 'stdout', 'out {number}', false),
                   ('acme', '{run}', {number} + 1, 'stderr', 'err {number}', false);
+         insert into signers (tenant, signer, public_key, by_token, by_label)
+           values ('acme', 'k{number}', decode(lpad('{number}', 64, '0'), 'hex'), gen_random_uuid(), '');
          insert into tenants (tenant) values ('z{number}');"
     );
     api.world.database.execute(&sql).await;

@@ -64,6 +64,8 @@ fn routes() -> Vec<(String, &'static [&'static str])> {
         ("/v1/tenants".into(), &["GET", "POST"]),
         ("/v1/tenants/acme/tokens".into(), &["GET", "POST"]),
         ("/v1/tenants/acme/limits".into(), &["GET", "PUT"]),
+        ("/v1/tenants/acme/signers".into(), &["GET"]),
+        ("/v1/tenants/acme/signers/release".into(), &["PUT", "DELETE"]),
         ("/v1/tenants/acme/pause".into(), &["POST"]),
         ("/v1/tenants/acme/resume".into(), &["POST"]),
         (format!("/v1/tenants/acme/tokens/{run}"), &["DELETE"]),

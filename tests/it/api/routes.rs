@@ -12,6 +12,9 @@ use super::Api;
 /// Its sender has no token.
 const DELIVERY: (&str, &str) = ("POST", "/v1/hooks/{}");
 
+/// The public key of the signer that the routes name: that of a published test vector.
+pub const PUBLIC_KEY: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+
 /// What goes along with a request.
 #[derive(Clone, Debug)]
 pub enum Body {
@@ -132,6 +135,7 @@ fn deploying() -> Vec<Route> {
     let deploy = |method, path, own| Route::of(method, path, Scope::Deploy, own);
     vec![
         Route { body: Body::Junk, ..deploy("POST", "/v1/modules", 400) },
+        deploy("PUT", "/v1/modules/{module}/signature", 400).with(json!({ "signature": "0".repeat(128) })),
         deploy("DELETE", "/v1/modules/{module}", 409),
         deploy("PUT", "/v1/activities/{activity}", 400).with(json!({ "module": "0" })).whatever_the_id(),
         deploy("DELETE", "/v1/activities/{activity}", 204),
@@ -151,6 +155,9 @@ fn administering() -> Vec<Route> {
         admin("GET", "/v1/tenants", 200),
         admin("PUT", "/v1/tenants/{tenant}/limits", 200).with(json!({})),
         admin("GET", "/v1/tenants/{tenant}/limits", 200),
+        admin("PUT", "/v1/tenants/{tenant}/signers/{signer}", 200).with(json!({ "public_key": PUBLIC_KEY })),
+        admin("GET", "/v1/tenants/{tenant}/signers", 200),
+        admin("DELETE", "/v1/tenants/{tenant}/signers/{signer}", 204),
         admin("POST", "/v1/tenants/{tenant}/pause", 204),
         admin("POST", "/v1/tenants/{tenant}/resume", 204),
         admin("POST", "/v1/tenants/{tenant}/tokens", 201).with(json!({})),

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::{Answer, Client};
 use super::isolation::{belongings, told};
-use super::routes::{Ids, Route, routes, served};
+use super::routes::{Ids, PUBLIC_KEY, Route, routes, served};
 use super::{Api, mint, no_run, serve};
 use crate::harness::{config, logs, tokens};
 
@@ -90,6 +90,9 @@ async fn ids(api: &Api, admin: &Client) -> (Ids, Ids) {
     all.push(("hook", "mine".to_owned(), "none".to_owned()));
     all.push(("tenant", "acme".to_owned(), "nobody".to_owned()));
     all.push(("token", token_id, no_run()));
+    let signer = json!({ "public_key": PUBLIC_KEY });
+    admin.put("/v1/tenants/acme/signers/release", &signer).await.expect(201);
+    all.push(("signer", "release".to_owned(), "none".to_owned()));
     all.push(("signal", "go".to_owned(), "go".to_owned()));
     let nobodys = all.iter().map(|(kind, _, id)| (*kind, id.clone())).collect();
     (all.into_iter().map(|(kind, id, _)| (kind, id)).collect(), nobodys)

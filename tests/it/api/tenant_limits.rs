@@ -15,7 +15,8 @@ const CHARGE: &str = "charge_once.wasm";
 pub fn none() -> Value {
     json!({
         "max_running": null, "max_queued": null, "max_modules": null, "max_module_bytes": null,
-        "max_memory_bytes": null, "max_attempt_ms": null, "max_sends_per_s": null, "egress": null, "paused": false,
+        "max_memory_bytes": null, "max_attempt_ms": null, "max_sends_per_s": null, "egress": null,
+        "require_signature": false, "paused": false,
     })
 }
 
@@ -62,12 +63,13 @@ async fn limits_are_set_all_at_once_and_shown() {
         "egress",
     ];
     let none = admin.get(path).await.expect(200);
-    assert_members(&none, &[&names[..], &["paused"]].concat());
-    assert!(names.iter().all(|name| none[name] == Value::Null), "{none}");
+    assert_members(&none, &[&names[..], &["require_signature", "paused"]].concat());
+    assert!(names.iter().all(|name| none[name] == Value::Null) && none["require_signature"] == false, "{none}");
     let all = json!({ "max_running": 1, "max_queued": 2, "max_modules": 3, "max_module_bytes": 4, "max_memory_bytes": 5,
-        "max_attempt_ms": 6, "max_sends_per_s": 0.5, "egress": ["api.example.com", "*.example.org"] });
+        "max_attempt_ms": 6, "max_sends_per_s": 0.5, "egress": ["api.example.com", "*.example.org"],
+        "require_signature": true });
     let set = admin.put(path, &all).await.expect(200);
-    assert!(names.iter().all(|name| set[name] == all[name]), "{set}");
+    assert!(names.iter().chain(&["require_signature"]).all(|name| set[name] == all[name]), "{set}");
     assert_eq!(admin.get(path).await.expect(200), set);
     assert_eq!(admin.put(path, &json!({})).await.expect(200), none, "what is not said is no limit");
     for wrong in [
@@ -80,6 +82,8 @@ async fn limits_are_set_all_at_once_and_shown() {
         json!({ "egress": "api.example.com" }),
         json!({ "egress": ["*"] }),
         json!({ "egress": ["https://api.example.com/path"] }),
+        json!({ "require_signature": null }),
+        json!({ "require_signature": "yes" }),
         json!({ "paused": true }),
     ] {
         admin.put(path, &wrong).await.refused(400, "validation_error");

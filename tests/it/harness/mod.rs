@@ -29,7 +29,7 @@ use std::process::Command;
 use uuid::Uuid;
 
 pub use database::Database;
-pub use world::{TENANT, World, config, deploy_version, lease, node, provider, rescue, work, work_once};
+pub use world::{TENANT, World, config, deploy_version, lease, node, node_by, provider, rescue, work, work_once};
 
 /// The states of all effects with the numbers of their sends, read in a session of its own.
 pub async fn claimed(database: &Database) -> Vec<(String, i64)> {

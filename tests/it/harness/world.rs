@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use deedbox::clock::SystemClock;
+use deedbox::clock::{Clock, SystemClock};
 use deedbox::config::Config;
 use deedbox::gateway::vault::MasterKey;
 use deedbox::node::{Node, NodeSettings};
@@ -14,6 +14,7 @@ use deedbox::probe::{self, Probe};
 use deedbox::store::activity::NewVersion;
 use deedbox::store::duty::Rescued;
 use deedbox::store::lease::{Leased, Place, Wanted};
+use deedbox::store::provenance::By;
 use deedbox::store::start::NewRun;
 use deedbox::store::{self, Store};
 use deedbox_books::{Behaviour, Books, Options, Provider};
@@ -170,7 +171,9 @@ pub async fn deploy_version(
     policy: &str,
 ) -> store::Result<i32> {
     let max_running = Policy::parse(policy).unwrap().limits.max_running.map(|most| most as i32);
-    store::activity::deploy(store, tenant, NewVersion { activity, digest, export, policy, max_running }).await
+    let by = &By::Operator;
+    let new = NewVersion { activity, digest, export, policy, max_running, by, signed: None };
+    store::activity::deploy(store, tenant, new).await
 }
 
 /// Leases runs as a worker does, after what maintenance makes ready.
@@ -222,6 +225,11 @@ pub async fn work_once(node: &Node) {
 }
 
 pub fn node(database: &Database, name: &str, config: Config, probe: Arc<dyn Probe>) -> Node {
+    node_by(database, name, config, Arc::new(SystemClock), probe)
+}
+
+/// A node that goes by another clock.
+pub fn node_by(database: &Database, name: &str, config: Config, clock: Arc<dyn Clock>, probe: Arc<dyn Probe>) -> Node {
     let settings = NodeSettings {
         database_url: database.url.clone(),
         master_key: MasterKey::read(&shared::master_key_file()).unwrap(),
@@ -229,7 +237,7 @@ pub fn node(database: &Database, name: &str, config: Config, probe: Arc<dyn Prob
         config,
         name: name.to_owned(),
     };
-    Node::open_with(settings, Arc::new(SystemClock), probe).unwrap()
+    Node::open_with(settings, clock, probe).unwrap()
 }
 
 /// A provider that keeps its books there, and the task that serves it.

@@ -6,7 +6,7 @@ const NAME: &str = "^[A-Za-z0-9._-]{1,128}$";
 const HASH: &str = "^[0-9a-f]{64}$";
 
 /// What stands in a path: the component's name, what comes before it, the parameter's own name, its grammar, and what it is.
-const IN_PATHS: [(&str, &str, &str, &str, &str); 11] = [
+const IN_PATHS: [(&str, &str, &str, &str, &str); 12] = [
     ("Module", "modules", "digest", HASH, "The module's digest."),
     ("Activity", "activities", "name", NAME, "The activity's name."),
     ("Run", "runs", "run", "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "The run's id."),
@@ -22,6 +22,7 @@ const IN_PATHS: [(&str, &str, &str, &str, &str); 11] = [
         "^([a-z0-9][a-z0-9-]{0,62}|_admin)$",
         "The tenant's name; `_admin` owns the administrators' tokens.",
     ),
+    ("Signer", "signers", "signer", NAME, "The key's name."),
     ("Token", "tokens", "token", "^[0-9a-f-]{32,36}$", "The token's id."),
     (
         "OpenwopRun",

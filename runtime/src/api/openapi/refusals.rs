@@ -6,12 +6,16 @@ use super::operation::Kind;
 
 /// Status, name and meaning. What may be kept under a request's key can be a replay.
 const ALL: [(&str, &str, &str); 15] = [
-    ("400", "Invalid", "`validation_error`, or `idempotency_key_invalid`: the message names the field."),
+    (
+        "400",
+        "Invalid",
+        "`validation_error`, `idempotency_key_invalid` or `deedbox.signature_invalid`: the message names the field.",
+    ),
     ("401", "Unauthenticated", "`unauthenticated`: there is no token, or it is not valid."),
     (
         "403",
         "Forbidden",
-        "`forbidden`: the token lacks the scope; or `id_tenant_mismatch`, or `deedbox.limit_reached`.",
+        "`forbidden`: the token lacks the scope; or `id_tenant_mismatch`, `deedbox.limit_reached` or `deedbox.signature_required`.",
     ),
     ("404", "NotFound", "`not_found`: there is no such thing, or it is another tenant's."),
     ("406", "NotAcceptable", "`protocol_version_unsupported`: another major version of OpenWOP was asked for."),

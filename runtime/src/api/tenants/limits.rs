@@ -1,5 +1,6 @@
 //! `/v1/tenants/{tenant}/limits`: what bounds a tenant. Where each limit holds is elsewhere: what runs at once in `store::lease`, the
-//! queue in `store::start`, modules in `store::module`, deployments in `ceilings`, runs under way in `gateway` and `worker`.
+//! queue in `store::start`, modules in `store::module`, deployments in `ceilings` and `signatures`, runs under way in `gateway` and
+//! `worker`.
 
 use std::sync::Arc;
 
@@ -44,6 +45,9 @@ pub struct Limits {
     max_sends_per_s: Option<f64>,
     /// Where deployments may send at most: hosts (`api.example.com`, `*.example.com`) and origins (`https://api.example.com:8443`).
     egress: Option<Ceiling>,
+    /// Modules are deployed only with a signature of one of the tenant's signers.
+    #[serde(default)]
+    require_signature: bool,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -117,6 +121,7 @@ fn checked(limits: Limits) -> Result<store::tenant::Limits> {
         max_attempt_ms: narrowed("max_attempt_ms", limits.max_attempt_ms)?,
         max_sends_per_s: limits.max_sends_per_s,
         egress: egress.map_err(|e| Problem::internal(format!("a limit cannot be written: {e}")))?,
+        require_signature: limits.require_signature,
         paused: false,
     })
 }
@@ -148,6 +153,7 @@ fn view(row: store::tenant::Limits) -> Result<Bounds> {
         max_attempt_ms: large(row.max_attempt_ms),
         max_sends_per_s: row.max_sends_per_s,
         egress: row.egress.as_deref().map(stored).transpose()?,
+        require_signature: row.require_signature,
     };
     Ok(Bounds { limits, paused: row.paused })
 }
@@ -182,9 +188,9 @@ mod tests {
 
     #[test]
     fn limits_are_shown_as_they_were_set() {
-        let json = r#"{"max_running":1,"max_queued":2,"max_modules":3,"max_module_bytes":4,"max_memory_bytes":5,"max_attempt_ms":6,"max_sends_per_s":0.5,"egress":["a.test"]}"#;
+        let json = r#"{"max_running":1,"max_queued":2,"max_modules":3,"max_module_bytes":4,"max_memory_bytes":5,"max_attempt_ms":6,"max_sends_per_s":0.5,"egress":["a.test"],"require_signature":true}"#;
         let row = checked(serde_json::from_str(json).unwrap()).unwrap();
         let shown = serde_json::to_string(&view(row).unwrap()).unwrap();
-        assert_eq!(shown, json.replace("]}", r#"],"paused":false}"#));
+        assert_eq!(shown, json.replace("true}", r#"true,"paused":false}"#));
     }
 }

@@ -86,7 +86,7 @@ impl Demo {
         teller.tell(&format!("the API listens at {}", stage.api_address()))?;
 
         client.put(&["v1", "secrets", "stripe"], &json!({ "value": "sk_test_of_the_demo" })).await?;
-        let module = client.upload(component.into(), |_| {}).await?;
+        let module = client.upload(component.into(), None, |_| {}).await?;
         client.put(&["v1", "activities", ACTIVITY], &deployment(&module, books.address())).await?;
         teller.tell(&format!("activity {ACTIVITY} is deployed"))?;
 

@@ -10,7 +10,7 @@ use crate::cli::output::{Output, text};
 use crate::cli::table::pairs;
 
 /// The members of a tenant's limits, and how people call them.
-const NAMES: [(&str, &str); 8] = [
+const NAMES: [(&str, &str); 9] = [
     ("max_running", "runs at once"),
     ("max_queued", "runs that wait"),
     ("max_modules", "modules"),
@@ -19,6 +19,7 @@ const NAMES: [(&str, &str); 8] = [
     ("max_attempt_ms", "ms of an attempt"),
     ("max_sends_per_s", "sends in a second"),
     ("egress", "may send to"),
+    ("require_signature", "signatures needed"),
 ];
 
 #[derive(Debug, Default, Args)]
@@ -50,6 +51,9 @@ pub(super) struct Limits {
     /// nowhere.
     #[arg(long, value_name = "PLACE|any|nothing")]
     egress: Vec<String>,
+    /// Deploy only modules that one of the tenant's signers has signed.
+    #[arg(long, value_name = "true|false")]
+    require_signature: Option<bool>,
 }
 
 /// A number, or no limit.
@@ -102,7 +106,11 @@ impl Limits {
             [nothing] if nothing == "nothing" => Some(json!([])),
             places => Some(json!(places)),
         };
-        said.chain(egress.map(|egress| ("egress", egress))).map(|(name, value)| (name.to_owned(), value)).collect()
+        let signature = self.require_signature.map(|required| ("require_signature", json!(required)));
+        said.chain(egress.map(|egress| ("egress", egress)))
+            .chain(signature)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 }
 
@@ -110,6 +118,8 @@ fn shown(tenant: &str, bounds: &Value) -> String {
     let bound = |(name, title): (&'static str, &'static str)| {
         let most = match &bounds[name] {
             Value::Null => "no limit".to_owned(),
+            Value::Bool(true) => "yes".to_owned(),
+            Value::Bool(false) => "no".to_owned(),
             Value::Array(places) if places.is_empty() => "nothing".to_owned(),
             Value::Array(places) => places.iter().map(|place| text(place, "")).collect::<Vec<_>>().join(" "),
             most => text(most, ""),
@@ -142,9 +152,11 @@ mod tests {
             max_queued: Some(Most(json!(7))),
             max_modules: Some(Most(Value::Null)),
             egress: vec!["a.test".to_owned(), "*.b.test".to_owned()],
+            require_signature: Some(true),
             ..Limits::default()
         };
-        let wanted = json!({ "max_queued": 7, "max_modules": null, "egress": ["a.test", "*.b.test"] });
+        let wanted = json!({ "max_queued": 7, "max_modules": null, "egress": ["a.test", "*.b.test"],
+            "require_signature": true });
         assert_eq!(Value::Object(said.changes()), wanted);
         for (word, wanted) in [("any", json!(null)), ("nothing", json!([]))] {
             let said = Limits { egress: vec![word.to_owned()], ..Limits::default() };
@@ -154,12 +166,17 @@ mod tests {
 
     #[test]
     fn no_limit_is_said_so() {
-        let bounds = json!({ "max_running": 0, "egress": ["a.test", "b.test"], "paused": true });
+        let bounds =
+            json!({ "max_running": 0, "egress": ["a.test", "b.test"], "require_signature": false, "paused": true });
         let words = shown("shop", &bounds);
         let line = |title: &str| words.lines().find_map(|line| line.strip_prefix(title)).map(str::trim);
-        for (title, value) in
-            [("runs at once", "0"), ("modules", "no limit"), ("may send to", "a.test b.test"), ("paused", "yes")]
-        {
+        for (title, value) in [
+            ("runs at once", "0"),
+            ("modules", "no limit"),
+            ("may send to", "a.test b.test"),
+            ("signatures needed", "no"),
+            ("paused", "yes"),
+        ] {
             assert_eq!(line(title), Some(value), "{words}");
         }
     }

@@ -8,9 +8,10 @@ use super::*;
 const DELIVERIES: &str = "POST /v1/hooks/";
 
 /// Routes that must be among them.
-const CHANGES: [&str; 32] = [
+const CHANGES: [&str; 35] = [
     "POST /v1/modules",
     "DELETE /v1/modules/{}",
+    "PUT /v1/modules/{}/signature",
     "PUT /v1/activities/{}",
     "DELETE /v1/activities/{}",
     "POST /v1/activities/{}/pause",
@@ -32,6 +33,8 @@ const CHANGES: [&str; 32] = [
     "DELETE /v1/hooks/{}",
     "POST /v1/tenants",
     "PUT /v1/tenants/{}/limits",
+    "PUT /v1/tenants/{}/signers/{}",
+    "DELETE /v1/tenants/{}/signers/{}",
     "POST /v1/tenants/{}/pause",
     "POST /v1/tenants/{}/resume",
     "POST /v1/tenants/{}/tokens",
