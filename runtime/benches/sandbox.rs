@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use common::{Bench, TENANT, component};
 use criterion::{Criterion, criterion_group, criterion_main};
-use deedbox::gateway::{Attempt, Lease};
-use deedbox::host::{self, Execution, Outcome, RunInfo};
+use deedbox::gateway::{Attempt, Lease, TenantLimits};
+use deedbox::host::{self, Bounds, Execution, Outcome, RunInfo};
 use deedbox::policy::Policy;
 use deedbox::store;
 use tokio::time::Instant;
@@ -37,11 +37,11 @@ fn execution(node: &deedbox::node::Node) -> Execution {
     let lease = Lease::new(record, clock + Duration::from_secs(60));
     let policy = Arc::new(Policy::default());
     Execution {
-        attempt: Attempt::new(node.gateway().clone(), lease, "noop".to_owned(), 1, policy),
+        attempt: Attempt::new(node.gateway().clone(), lease, "noop".to_owned(), 1, policy, &TenantLimits::default()),
         info: RunInfo { activity: "noop".to_owned(), attempt: 1, max_attempts: 1 },
         export: "noop".to_owned(),
         input: "{}".to_owned(),
-        memory_bytes: 64 << 20,
+        bounds: Bounds::defaults(node.registry().engine().config()),
         deadline: Instant::now() + Duration::from_secs(60),
         timeout: "start_to_close",
         random_seed: Some([7; 32]),

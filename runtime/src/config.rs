@@ -197,13 +197,11 @@ impl Config {
         let rules = [
             (self.worker.lease_ms >= 1_000, "worker.lease_ms", "must be at least 1000"),
             (self.worker.poll_ms >= 10, "worker.poll_ms", "must be at least 10"),
-            (self.host.max_instances >= 1, "host.max_instances", "must be at least 1"),
             (
-                self.host.default_memory_bytes <= self.host.max_memory_bytes,
-                "host.default_memory_bytes",
-                "must not be above host.max_memory_bytes",
+                self.host.max_untaken_bytes >= self.gateway.max_response_bytes,
+                "host.max_untaken_bytes",
+                "must not be below gateway.max_response_bytes",
             ),
-            (self.host.epoch_ms >= 1, "host.epoch_ms", "must be at least 1"),
             (
                 self.gateway.default_send_ms <= self.gateway.max_send_ms,
                 "gateway.default_send_ms",
@@ -235,8 +233,9 @@ impl Config {
             // One is held by the listener for wake-ups.
             (self.database.max_connections >= 4, "database.max_connections", "must be at least 4"),
         ];
-        let rules = rules.into_iter().chain(self.api.rules()).chain(self.gateway.rules()).chain(self.host.compile_rules());
-        match rules.into_iter().find(|(holds, ..)| !holds) {
+        let rules = rules.into_iter().chain(self.host.rules()).chain(self.host.compile_rules());
+        let mut rules = rules.chain(self.api.rules()).chain(self.gateway.rules());
+        match rules.find(|(holds, ..)| !holds) {
             Some((_, name, rule)) => Err(Error::Invalid { name, rule }),
             None => Ok(()),
         }

@@ -127,9 +127,7 @@ impl Policy {
         ] {
             span.map_or(Ok(()), |span| within(field, span))?;
         }
-        if self.limits.max_running.is_some_and(|most| i32::try_from(most).is_err()) {
-            return Err(format!("policy.limits.max_running must be at most {}", i32::MAX));
-        }
+        self.limits.check()?;
         if self.messaging.as_ref().is_some_and(|messaging| messaging.user.is_some() && messaging.secret.is_none()) {
             return Err("policy.messaging.user needs policy.messaging.secret, the name of its password".to_owned());
         }

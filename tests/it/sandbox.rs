@@ -11,9 +11,18 @@ use tokio_util::sync::CancellationToken;
 use crate::harness::{TENANT, World, config};
 use crate::wat_component::{LOOP, WatComponent};
 
+mod allocation;
+mod calls;
+mod cpu;
+mod logs;
 mod memory;
 mod output;
+mod requests;
 mod same_run;
+mod tables;
+mod waits;
+
+const WASI_GUESTS: &str = "deedbox_test_guests_wasi_http.wasm";
 
 /// Tests that load the machine or look at the whole process run one after another.
 static ALONE: Mutex<()> = Mutex::const_new(());

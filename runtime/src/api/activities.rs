@@ -263,10 +263,7 @@ async fn check_policy(api: &Api, tenant: &str, json: &str) -> Result<CheckedPoli
         return Err(Problem::validation("policy: must be a JSON object"));
     }
     let mut policy = Policy::parse(json).map_err(Problem::validation)?;
-    let most = api.config.host.max_memory_bytes;
-    if policy.limits.memory_bytes.is_some_and(|bytes| bytes == 0 || bytes > most) {
-        return Err(Problem::validation(format!("policy.limits.memory_bytes: must be 1 to {most} on this host")));
-    }
+    ceilings::check_host(&policy.limits, &api.config)?;
     let ca = policy.egress.ca.as_deref().map_or(Ok(()), check_ca);
     ca.map_err(|why| Problem::validation(format!("policy.egress.ca: {why}")))?;
     policy.input_schema.as_ref().map_or(Ok(()), input::check_schema)?;

@@ -195,7 +195,7 @@ fn of(run: &Value) -> String {
 }
 
 fn attempts(attempts: &Value) -> String {
-    let mut table = Table::new(&["#", "outcome", "started", "took", "worker…", "failure…", "memory"]);
+    let mut table = Table::new(&["#", "outcome", "started", "took", "worker…", "failure…", "memory", "cpu"]);
     for attempt in items(attempts) {
         let failure = [text(attempt, "/failure/code"), text(attempt, "/failure/message")];
         table.row([
@@ -206,9 +206,15 @@ fn attempts(attempts: &Value) -> String {
             text(attempt, "/worker"),
             failure.join(" ").trim().to_owned(),
             memory(attempt),
+            cpu(attempt),
         ]);
     }
     table.render("no attempt yet: the run waits for a worker")
+}
+
+fn cpu(attempt: &Value) -> String {
+    let used = attempt.get("cpu_ms").and_then(Value::as_u64);
+    used.map(|used| format!("{used} ms")).unwrap_or_default()
 }
 
 /// In MiB, rounded up.

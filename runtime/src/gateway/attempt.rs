@@ -22,6 +22,7 @@ use super::request::{Error, Identity, Lookup, Options, Refusal, Request, Respons
 use super::resolver::Target;
 use super::signals::Asked;
 use super::slots::{Ambiguous, End, Slots};
+use super::tenant_limits::TenantLimits;
 use super::turns::{Turn, Turns};
 use super::upload::{Upload, Written};
 use super::{Gateway, answer, egress, flow, lookup, request, reserved, slots};
@@ -109,6 +110,7 @@ pub struct Attempt {
     pub(super) issued: Mutex<HashSet<String>>,
     pub(super) open: Mutex<HashSet<[u8; 32]>>,
     open_sends: AtomicUsize,
+    max_open_sends: usize,
     pub(super) asked: Mutex<Asked>,
     pub(super) demand: Mutex<Option<Duration>>,
     told: Told,
@@ -121,7 +123,11 @@ impl Attempt {
         activity: String,
         number: i32,
         policy: Arc<Policy>,
+        limits: &TenantLimits,
     ) -> Arc<Self> {
+        let ceiling = gateway.config.max_open_sends;
+        let least = policy.limits.open_sends.unwrap_or(u64::MAX).min(limits.open_sends.unwrap_or(u64::MAX));
+        let max_open_sends = usize::try_from(least).unwrap_or(ceiling).min(ceiling);
         let run_key = key::run_key(&lease.record.tenant, lease.record.run_id);
         let closing = CancellationToken::new();
         Arc::new(Self {
@@ -138,6 +144,7 @@ impl Attempt {
             issued: Mutex::default(),
             open: Mutex::default(),
             open_sends: AtomicUsize::new(0),
+            max_open_sends,
             asked: Mutex::default(),
             demand: Mutex::default(),
             told: Told::default(),
@@ -378,7 +385,7 @@ impl Attempt {
     }
 
     pub(super) fn take_place(self: &Arc<Self>) -> Result<Place, Refusal> {
-        let limit = self.gateway.config.max_open_sends;
+        let limit = self.max_open_sends;
         let place = Place(self.clone());
         if self.open_sends.fetch_add(1, Ordering::AcqRel) < limit {
             return Ok(place);

@@ -23,7 +23,21 @@ pub struct TenantLimits {
     /// One attempt, from when its module is ready to its end.
     pub attempt: Option<Duration>,
     pub sends_per_second: Option<f64>,
+    /// These six are of one attempt, as `policy.limits` names them.
+    pub cpu_ms: Option<u64>,
+    pub host_calls: Option<u64>,
+    pub host_calls_per_s: Option<u64>,
+    pub log_bytes: Option<u64>,
+    pub output_bytes: Option<u64>,
+    pub open_sends: Option<u64>,
     pub egress: Option<Ceiling>,
+}
+
+impl TenantLimits {
+    /// Those that bound what `policy.limits` may ask for, by its names, in its order.
+    pub fn of_an_attempt(&self) -> [Option<u64>; 6] {
+        [self.cpu_ms, self.host_calls, self.host_calls_per_s, self.log_bytes, self.output_bytes, self.open_sends]
+    }
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +69,12 @@ impl Gateway {
             memory_bytes: row.max_memory_bytes.map(i64::unsigned_abs),
             attempt: row.max_attempt_ms.map(|most| ms(most.unsigned_abs())),
             sends_per_second: row.max_sends_per_s,
+            cpu_ms: row.max_cpu_ms.map(i64::unsigned_abs),
+            host_calls: row.max_host_calls.map(i64::unsigned_abs),
+            host_calls_per_s: row.max_host_calls_per_s.map(i64::unsigned_abs),
+            log_bytes: row.max_log_bytes.map(i64::unsigned_abs),
+            output_bytes: row.max_output_bytes.map(i64::unsigned_abs),
+            open_sends: row.max_open_sends.map(i64::unsigned_abs),
             egress: row.egress.as_deref().map(serde_json::from_str).transpose().map_err(corrupt)?,
         })
     }

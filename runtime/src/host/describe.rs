@@ -2,6 +2,7 @@
 
 use tokio::time::Instant;
 
+use super::bounds::Bounds;
 use super::engine::{Engine, Module};
 use super::execute::new_store;
 use super::guest::Setting;
@@ -21,14 +22,15 @@ pub struct Descriptor {
 pub async fn describe(engine: &Engine, module: &Module) -> Result<Vec<Descriptor>, String> {
     let _place = engine.describing.acquire().await.map_err(|e| e.to_string())?;
     let deadline = Instant::now() + ms(engine.config.describe_timeout_ms);
-    let memory_bytes = engine.config.default_memory_bytes;
-    let mut store = new_store(engine, Setting { memory_bytes, deadline, random_seed: Some([0; 32]), run: None });
+    let bounds = Bounds::defaults(&engine.config);
+    let mut store = new_store(engine, Setting { bounds, deadline, random_seed: Some([0; 32]), run: None });
+    let cpu = store.data().meter.cpu.clone();
     let result = {
-        let call = async {
+        let call = std::pin::pin!(async {
             let instance = module.pre.instantiate_async(&mut store).await?;
             instance.deedbox_activity_activities().call_describe(&mut store).await
-        };
-        tokio::time::timeout_at(deadline, call).await
+        });
+        tokio::time::timeout_at(deadline, cpu.measured(call)).await
     };
     let late = || format!("`describe` did not end within {} ms", engine.config.describe_timeout_ms);
     let found = result.map_err(|_| late())?.map_err(|error| {

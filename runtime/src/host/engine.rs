@@ -13,11 +13,6 @@ use super::guest::Guest;
 use super::link;
 use crate::config::HostConfig;
 
-/// Core instances, memories and tables that one component may have. An adapter or a libc adds some to the guest's own.
-const CORE_INSTANCES: u32 = 16;
-const MEMORIES: u32 = 2;
-const TABLES: u32 = 8;
-
 /// Places of their own for `describe` at uploads, so that uploads and attempts do not wait for each other.
 const DESCRIBING: usize = 2;
 
@@ -90,14 +85,14 @@ fn engine_config(config: &HostConfig) -> Config {
     let components = config.max_instances + DESCRIBING as u32;
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(components)
-        .total_core_instances(components * CORE_INSTANCES)
-        .total_memories(components * MEMORIES)
-        .total_tables(components * TABLES)
+        .total_core_instances(components.saturating_mul(config.max_core_instances))
+        .total_memories(components.saturating_mul(config.max_memories))
+        .total_tables(components.saturating_mul(config.max_tables))
         .total_stacks(components)
-        .max_core_instances_per_component(CORE_INSTANCES)
-        .max_memories_per_component(MEMORIES)
-        .max_tables_per_component(TABLES)
-        .max_tables_per_module(TABLES)
+        .max_core_instances_per_component(config.max_core_instances)
+        .max_memories_per_component(config.max_memories)
+        .max_tables_per_component(config.max_tables)
+        .max_tables_per_module(config.max_tables)
         .table_elements(config.max_table_elements as usize)
         .max_memory_size(memory)
         .linear_memory_keep_resident(64 << 10);

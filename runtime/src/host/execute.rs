@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wasmtime::{Store, UpdateDeadline};
 
+use super::bounds::Bounds;
 use super::engine::{Engine, Module};
 use super::guest::{Guest, RunInfo, Setting};
 use super::outcome::{self, Outcome};
@@ -16,6 +17,9 @@ use crate::gateway::Attempt;
 /// How long a guest that computes rests at every epoch.
 const BREATH: Duration = Duration::from_millis(1);
 
+/// Handles for each resource: a guest that lends one to a call has it and its loan.
+const HANDLES: usize = 4;
+
 /// What one attempt is to run.
 pub struct Execution {
     pub attempt: Arc<Attempt>,
@@ -24,7 +28,7 @@ pub struct Execution {
     pub export: String,
     /// A JSON text.
     pub input: String,
-    pub memory_bytes: u64,
+    pub bounds: Bounds,
     pub deadline: Instant,
     /// The time-out that the deadline stands for.
     pub timeout: &'static str,
@@ -44,20 +48,33 @@ pub struct Ended {
     pub outcome: Outcome,
     pub stdout: Captured,
     pub stderr: Captured,
+    pub used: Used,
+}
+
+/// What an attempt has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// The guest's computing, and the host's in its calls.
+    pub cpu: Duration,
+    /// Calls to the host.
+    pub host_calls: u64,
+    /// All linear memories together, at most.
     pub peak_memory_bytes: u64,
 }
 
 /// Runs one attempt to its end. All its sends are settled or marked unknown when this returns.
 pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> Ended {
-    let Execution { attempt, info, export, input, memory_bytes, deadline, timeout, random_seed } = execution;
+    let Execution { attempt, info, export, input, bounds, deadline, timeout, random_seed } = execution;
     let run = Some((attempt.clone(), info));
-    let mut store = new_store(engine, Setting { memory_bytes, deadline, random_seed, run });
+    let mut store = new_store(engine, Setting { bounds, deadline, random_seed, run });
     let stops = store.data().stops();
+    let cpu = store.data().meter.cpu.clone();
     let result = {
-        let mut call = std::pin::pin!(async {
+        let call = std::pin::pin!(async {
             let instance = module.pre.instantiate_async(&mut store).await?;
             instance.deedbox_activity_activities().call_run(&mut store, &export, &input).await
         });
+        let mut call = cpu.measured(call);
         tokio::select! {
             biased;
             stop = stops.come() => Err(outcome::stopped(stop)),
@@ -75,7 +92,7 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
     let (stdout, stderr) = (guest.stdout.take(), guest.stderr.take());
     let outcome = match result {
         Err(outcome) => outcome,
-        Ok(Ok(returned)) => outcome::returned(returned, engine.config.max_output_bytes),
+        Ok(Ok(returned)) => outcome::returned(returned, bounds.output_bytes, engine.config.max_output_depth),
         Ok(Err(error)) => outcome::ended(error, guest.limiter.denied, &stderr.text()),
     };
     let outcome = match outcome {
@@ -88,7 +105,8 @@ pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> 
     }
     attempt.close().await;
     let guest = store.data();
-    Ended { outcome, stdout, stderr, peak_memory_bytes: guest.limiter.peak as u64 }
+    let used = Used { cpu: cpu.used(), host_calls: guest.meter.calls(), peak_memory_bytes: guest.limiter.peak as u64 };
+    Ended { outcome, stdout, stderr, used }
 }
 
 /// True when the run only rests: what other calls of the attempt have under way must not become an open question by that.
@@ -109,13 +127,17 @@ pub fn new_store(engine: &Engine, setting: Setting) -> Store<Guest> {
     let mut store = Store::new(&engine.wasmtime, Guest::new(&engine.config, setting));
     store.limiter(|guest| &mut guest.limiter);
     store.set_hostcall_fuel(engine.config.max_call_bytes);
+    store.set_max_component_handles(engine.config.max_resources.saturating_mul(HANDLES));
     store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|context| {
-        let guest = context.data();
-        let over = Instant::now() >= guest.deadline;
+    store.epoch_deadline_callback(|mut context| {
+        let guest = context.data_mut();
+        let now = Instant::now();
+        if now >= guest.deadline {
+            return Ok(UpdateDeadline::Interrupt);
+        }
         // A bare yield would keep the thread busy: sockets and timers of the whole process would wait for a pause.
-        let breath = || Box::pin(tokio::time::sleep(BREATH));
-        Ok(if over { UpdateDeadline::Interrupt } else { UpdateDeadline::YieldCustom(1, breath()) })
+        let rest = guest.meter.look(now)?.max(BREATH);
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(rest))))
     });
     store
 }

@@ -9,18 +9,15 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use super::bounds::Bounds;
 use super::limits::Limiter;
+use super::meter::Meter;
 use super::stdio::Capture;
+use super::untaken::Untaken;
 use super::wasi_http::{Outbound, Stops};
 use crate::config::HostConfig;
 use crate::gateway::Attempt;
 use crate::key::EffectId;
-
-/// Resources that one instance may hold at once; beyond it the attempt traps.
-const MAX_RESOURCES: usize = 10_000;
-
-/// Random bytes in one call; beyond it the attempt traps.
-const MAX_RANDOM_BYTES: u64 = 1 << 20;
 
 /// What a guest may know about its run.
 #[derive(Clone, Debug)]
@@ -39,6 +36,7 @@ pub struct Guest {
     wasi: WasiCtx,
     table: ResourceTable,
     pub limiter: Limiter,
+    pub meter: Meter,
     pub deadline: Instant,
     run: Option<(Arc<Attempt>, RunInfo)>,
     pub stdout: Capture,
@@ -52,7 +50,7 @@ pub struct Guest {
 
 /// What differs from instance to instance.
 pub struct Setting {
-    pub memory_bytes: u64,
+    pub bounds: Bounds,
     pub deadline: Instant,
     /// The seed of the guest's random numbers; none: fresh ones.
     pub random_seed: Option<[u8; 32]>,
@@ -61,28 +59,33 @@ pub struct Setting {
 
 impl Guest {
     pub fn new(config: &HostConfig, setting: Setting) -> Self {
-        let (stdout, stderr) = (Capture::new(config.max_log_bytes), Capture::new(config.max_log_bytes));
+        let bounds = setting.bounds;
+        let (stdout, stderr) = (Capture::new(bounds.log_bytes), Capture::new(bounds.log_bytes));
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(stdout.clone()).stderr(stderr.clone());
-        wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(MAX_RANDOM_BYTES);
+        wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(config.max_random_bytes);
         if let Some(seed) = setting.random_seed {
             stable_random(&mut wasi, seed);
         }
         let attempt = setting.run.as_ref().map(|(attempt, _)| attempt.clone());
-        let outbound = Outbound { attempt, stops: Stops::default(), stderr: stderr.clone() };
+        let untaken = Untaken::new(config.max_untaken_bytes);
+        let outbound = Outbound { attempt, stops: Stops::default(), stderr: stderr.clone(), untaken };
         let mut table = ResourceTable::new();
-        table.set_max_capacity(MAX_RESOURCES);
+        table.set_max_capacity(config.max_resources);
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(config.max_field_bytes);
         Self {
             wasi: wasi.build(),
             table,
-            limiter: Limiter::new(setting.memory_bytes, config.max_table_elements),
+            limiter: Limiter::new(bounds.memory_bytes, config),
+            meter: Meter::new(&bounds, Instant::now()),
             deadline: setting.deadline,
             run: setting.run,
             stdout,
             stderr,
             max_checkpoint_bytes: config.max_checkpoint_bytes,
             sockets_denied: false,
-            http: WasiHttpCtx::new(),
+            http,
             outbound,
         }
     }
@@ -121,14 +124,18 @@ fn stable_random(wasi: &mut WasiCtxBuilder, seed: [u8; 32]) {
     wasi.secure_random(stream(0)).insecure_random(stream(1)).insecure_random_seed(u128::from_le_bytes(half));
 }
 
+/// Every call of the guest to WASI comes by here once.
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
+        self.meter.call();
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
+/// And every call to `wasi:http` here.
 impl WasiHttpView for Guest {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.meter.call();
         WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.outbound }
     }
 }

@@ -6,23 +6,29 @@ use wasmtime_wasi_http::WasiHttpView;
 use wasmtime_wasi_http::p2::bindings::http::types::{ErrorCode, HostFutureIncomingResponse as _};
 use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostIncomingResponse};
 
-use super::bindings;
 use super::guest::Guest;
-use super::sockets;
 use super::wasi_http::EFFECT_ID;
+use super::{bindings, fields, sockets};
 use crate::key::EffectId;
 
 /// The version that the implementation defines; a component may name any that is compatible.
-const HTTP_TYPES: &str = "wasi:http/types@0.2.12";
+pub const HTTP_TYPES: &str = "wasi:http/types@0.2.12";
 const GET: &str = "[method]future-incoming-response.get";
 
 /// Everything that the host offers.
 pub fn imports(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
-    bindings::Activity::add_to_linker::<_, HasSelf<_>>(linker, |guest| guest)?;
+    bindings::Activity::add_to_linker::<_, HasSelf<Guest>>(linker, called)?;
     replace(linker, HTTP_TYPES, GET, get)?;
+    fields::refuse_large(linker)?;
     sockets::deny(linker)
+}
+
+/// Every call of the guest to `deedbox:activity` comes by here once.
+fn called(guest: &mut Guest) -> &mut Guest {
+    guest.meter.call();
+    guest
 }
 
 /// Puts a function in the place of one that is there.

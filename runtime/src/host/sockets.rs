@@ -45,6 +45,7 @@ fn look_up(store: StoreContextMut<'_, Guest>, (_, _): (Resource<Network>, String
 
 fn deny_call<T>(mut store: StoreContextMut<'_, Guest>) -> Denied<T> {
     let guest = store.data_mut();
+    guest.meter.call();
     if !std::mem::replace(&mut guest.sockets_denied, true) {
         guest.stderr.say(DENIED);
     }

@@ -4,13 +4,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use tokio::sync::Notify;
 use wasmtime_wasi_http::{Error as Code, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::stdio::Capture;
+use super::untaken::Untaken;
 use crate::gateway::{self, Attempt, Broken, Refusal, Request, Response, Stop, Written, is_host_header, is_reserved};
 
 /// Headers that the host adds to every answer: the effect's id, for a call that was claimed, and where the answer is from.
@@ -48,6 +48,8 @@ pub struct Outbound {
     pub stops: Stops,
     /// Error codes of `wasi:http` have no text: what to do about one is said here.
     pub stderr: Capture,
+    /// Bodies of answers that the guest has not taken.
+    pub untaken: Untaken,
 }
 
 impl WasiHttpHooks for Outbound {
@@ -65,14 +67,15 @@ impl WasiHttpHooks for Outbound {
             let why = super::guest::NoRun("wasi:http").to_string();
             return Box::new(async { Err(Code::InternalError(Some(why))) });
         };
-        let (stops, stderr) = (self.stops.clone(), self.stderr.clone());
+        let (stops, stderr, untaken) = (self.stops.clone(), self.stderr.clone(), self.untaken.clone());
         let head = request.method() == http::Method::HEAD;
         let (request, body) = taken_apart(request, options.unwrap_or_default());
         // Now, in the order in which the guest calls; the rest goes on at its own pace.
         let turn = attempt.turn(&request.method, &request.url);
         Box::new(async move {
             match attempt.send_at(turn, request, body).await {
-                Ok(response) => answered(response, head).inspect_err(|code| stderr.say(&format!("wasi:http: {code}"))),
+                Ok(response) => answered(response, head, &untaken)
+                    .inspect_err(|code| stderr.say(&format!("wasi:http: {code}{}", advice(code)))),
                 Err(gateway::Error::Refused(refusal)) => {
                     stderr.say(&format!("wasi:http: {refusal}"));
                     Err(code(refusal))
@@ -107,10 +110,23 @@ fn whole(options: RequestOptions) -> Option<Duration> {
     Some(after_connecting.saturating_add(options.connect_timeout.unwrap_or_default()))
 }
 
-fn answered(response: Response, head: bool) -> Answered {
+/// What to do about an answer that could not be handed over, where the code does not say it.
+fn advice(code: &Code) -> &'static str {
+    match code {
+        Code::HttpResponseBodySize(_) => {
+            "; the answers that are not taken yet fill host.max_untaken_bytes: read them, or drop them, before the next call"
+        }
+        _ => "",
+    }
+}
+
+fn answered(response: Response, head: bool, untaken: &Untaken) -> Answered {
     let broken = |why: &str| Code::InternalError(Some(why.to_owned()));
     let Response { status, headers, body, source, effect_id } = response;
     let body = body.ok_or_else(|| broken("the recorded answer has no body: it was too large, or a stream"))?;
+    let length = body.len();
+    let body = untaken.place(body).ok_or_else(|| Code::HttpResponseBodySize(Some(untaken.most())))?;
+    let body: WasiBody = body.map_err(|never| match never {}).boxed_unsync();
     let mut map = HeaderMap::new();
     // A provider does not speak for the host.
     for (name, value) in headers.into_iter().filter(|(name, _)| !is_reserved(name)) {
@@ -120,20 +136,15 @@ fn answered(response: Response, head: bool) -> Answered {
     }
     // Masking may have changed it. That of an answer to HEAD is about a body that is not there.
     if !head && map.contains_key(CONTENT_LENGTH) {
-        map.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        map.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
     if let Some(id) = effect_id.and_then(|id| HeaderValue::from_str(&id.to_string()).ok()) {
         map.insert(EFFECT_ID, id);
     }
     map.insert(SOURCE, HeaderValue::from_static(source.as_str()));
-    let mut answer =
-        http::Response::builder().status(status).body(whole_body(body)).map_err(|e| broken(&e.to_string()))?;
+    let mut answer = http::Response::builder().status(status).body(body).map_err(|e| broken(&e.to_string()))?;
     *answer.headers_mut() = map;
     Ok((answer, Box::new(async { Ok(()) })))
-}
-
-fn whole_body(bytes: Bytes) -> WasiBody {
-    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
 /// The closest of the codes that `wasi:http` has; the text, where one can have it.

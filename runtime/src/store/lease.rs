@@ -267,8 +267,18 @@ pub struct Finish {
     pub outcome: String,
     /// A JSON text.
     pub failure: Option<String>,
-    pub peak_memory_bytes: Option<i64>,
+    pub used: Used,
     pub next: Next,
+}
+
+/// What an attempt has used. None: it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// All linear memories together, at most.
+    pub peak_memory_bytes: Option<i64>,
+    pub cpu_ms: Option<i64>,
+    /// Calls of the guest to the host.
+    pub host_calls: Option<i64>,
 }
 
 /// What becomes of the run. Only `Complete`, `Fail` and `Retry` spend the attempt.
@@ -335,7 +345,9 @@ pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
              where tenant = $1 and run_id = $2 and token = $3 and r.state = 'running' and (due_at > deedbox_now() or $12)
              returning tenant, run_id, attempts, ended_at, rank),
            attempt as (
-             update attempts a set ended_at = deedbox_now(), outcome = $6, failure = $7, peak_memory_bytes = $9
+             update attempts a
+             set ended_at = deedbox_now(), outcome = $6, failure = $7, peak_memory_bytes = $9, cpu_ms = $16,
+                 host_calls = $17
              from run where a.tenant = run.tenant and a.run_id = run.run_id and a.attempt = run.attempts),
            escaped as (
              update effects e set state = 'escaped', settled_at = deedbox_now()
@@ -355,13 +367,15 @@ pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
         storable(&finish.outcome),
         finish.failure,
         change.spent_back,
-        finish.peak_memory_bytes,
+        finish.used.peak_memory_bytes,
         change.due_in_ms,
         change.waiting_effect,
         finish.next.only_gives_back(),
         change.waiting_signal,
         change.seen,
-        change.until
+        change.until,
+        finish.used.cpu_ms,
+        finish.used.host_calls
     );
     Ok(bounded(done.fetch_one(&store.pool)).await? == 1)
 }

@@ -45,6 +45,9 @@ pub struct Attempt {
     pub outcome: Option<String>,
     pub failure: Option<String>,
     pub peak_memory_bytes: Option<i64>,
+    /// In begun milliseconds.
+    pub cpu_ms: Option<i64>,
+    pub host_calls: Option<i64>,
 }
 
 /// Which runs to list.
@@ -121,7 +124,8 @@ pub async fn list_attempts(
 ) -> Result<Vec<Attempt>> {
     let rows = sqlx::query_as!(
         Attempt,
-        "select attempt, worker, started_at, ended_at, outcome, failure, peak_memory_bytes
+        "select attempt, worker, started_at, ended_at, outcome, failure, peak_memory_bytes, cpu_ms,
+                host_calls
          from attempts where tenant = $1 and run_id = $2 and ($3::integer is null or attempt > $3)
          order by attempt limit $4",
         tenant,

@@ -43,6 +43,13 @@ pub struct Limits {
     /// One attempt, from when its module is ready to its end.
     pub max_attempt_ms: Option<i64>,
     pub max_sends_per_s: Option<f64>,
+    /// These six are of one attempt.
+    pub max_cpu_ms: Option<i64>,
+    pub max_host_calls: Option<i64>,
+    pub max_host_calls_per_s: Option<i64>,
+    pub max_log_bytes: Option<i64>,
+    pub max_output_bytes: Option<i64>,
+    pub max_open_sends: Option<i64>,
     /// Where deployments may send at most: a JSON text.
     pub egress: Option<String>,
     /// Deployments need a signature.
@@ -54,7 +61,8 @@ pub async fn limits(mut db: impl Db, tenant: &str) -> Result<Option<Limits>> {
     let row = sqlx::query_as!(
         Limits,
         r#"select max_running, max_queued, max_modules, max_module_bytes, max_memory_bytes, max_attempt_ms,
-                  max_sends_per_s, egress, require_signature, paused_at is not null as "paused!"
+                  max_sends_per_s, max_cpu_ms, max_host_calls, max_host_calls_per_s, max_log_bytes, max_output_bytes,
+                  max_open_sends, egress, require_signature, paused_at is not null as "paused!"
            from tenants where tenant = $1 and tenant <> '_admin'"#,
         tenant
     );
@@ -66,7 +74,9 @@ pub async fn set_limits(mut db: impl Db, tenant: &str, limits: &Limits) -> Resul
     let row = sqlx::query!(
         "update tenants
          set max_running = $2, max_queued = $3, max_modules = $4, max_module_bytes = $5, max_memory_bytes = $6,
-             max_attempt_ms = $7, max_sends_per_s = $8, egress = $9, require_signature = $10
+             max_attempt_ms = $7, max_sends_per_s = $8, egress = $9, max_cpu_ms = $10, max_host_calls = $11,
+             max_host_calls_per_s = $12, max_log_bytes = $13, max_output_bytes = $14, max_open_sends = $15,
+             require_signature = $16
          where tenant = $1 and tenant <> '_admin'
          returning pg_notify('deedbox_due', '')::text as told",
         tenant,
@@ -78,6 +88,12 @@ pub async fn set_limits(mut db: impl Db, tenant: &str, limits: &Limits) -> Resul
         limits.max_attempt_ms,
         limits.max_sends_per_s,
         limits.egress,
+        limits.max_cpu_ms,
+        limits.max_host_calls,
+        limits.max_host_calls_per_s,
+        limits.max_log_bytes,
+        limits.max_output_bytes,
+        limits.max_open_sends,
         limits.require_signature
     );
     Ok(bounded(row.fetch_optional(&mut *db.connection().await?)).await?.is_some())

@@ -11,7 +11,7 @@ use super::versions::Version;
 use super::{Held, Worker};
 use crate::config::ms;
 use crate::gateway::{self, Lease, TenantLimits};
-use crate::host::{self, Captured, Ended, Execution, Module, Outcome, RunInfo};
+use crate::host::{self, Bounds, Captured, Ended, Execution, Module, Outcome, RunInfo, Used};
 use crate::key;
 use crate::policy::{Policy, Randomness};
 use crate::probe::Point;
@@ -84,9 +84,9 @@ impl Worker {
             leased.activity.clone(),
             leased.attempt,
             policy.clone(),
+            limits,
         );
         let engine = self.registry.engine();
-        let memory_bytes = policy.limits.memory_bytes.unwrap_or(engine.config().default_memory_bytes);
         let seed = || key::random_seed(&self.random_secret, &leased.tenant, leased.run_id);
         let (deadline, timeout) = end_of(started, policy, limits, close_at);
         let execution = Execution {
@@ -98,9 +98,7 @@ impl Worker {
             },
             export: version.export.clone(),
             input: leased.input.clone(),
-            memory_bytes: memory_bytes
-                .min(engine.config().max_memory_bytes)
-                .min(limits.memory_bytes.unwrap_or(u64::MAX)),
+            bounds: Bounds::new(engine.config(), &policy.limits, limits),
             deadline,
             timeout,
             random_seed: (policy.randomness == Randomness::Stable).then(seed),
@@ -182,5 +180,5 @@ fn unprepared(error: registry::Error) -> Ended {
         registry::Error::Store(error) => Outcome::of_store(&error),
         other => Outcome::Ended { code: "module-unavailable", message: other.to_string() },
     };
-    Ended { outcome, stdout: Captured::default(), stderr: Captured::default(), peak_memory_bytes: 0 }
+    Ended { outcome, stdout: Captured::default(), stderr: Captured::default(), used: Used::default() }
 }

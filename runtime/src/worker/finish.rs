@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::gateway::Ending;
-use crate::host::{Ended, Failure, FailureKind, Outcome};
+use crate::host::{self, Ended, Failure, FailureKind, Outcome};
 use crate::policy::Retry;
-use crate::store::lease::{Finish, Lease, Leased, Next};
+use crate::store::lease::{Finish, Lease, Leased, Next, Used};
 use crate::store::storable;
 
 /// What counts besides how the attempt went.
@@ -60,8 +60,18 @@ pub fn finish(leased: &Leased, ended: Ended, around: &Around, chance: f64) -> Fi
         lease: Lease { tenant: leased.tenant.clone(), run_id: leased.run_id, token: leased.token },
         outcome,
         failure,
-        peak_memory_bytes: i64::try_from(ended.peak_memory_bytes).ok(),
+        used: used(&ended.used),
         next,
+    }
+}
+
+/// In begun milliseconds, so that an attempt which has computed at all has not used nothing.
+fn used(used: &host::Used) -> Used {
+    let cpu_ms = used.cpu.as_micros().div_ceil(1000);
+    Used {
+        peak_memory_bytes: i64::try_from(used.peak_memory_bytes).ok(),
+        cpu_ms: i64::try_from(cpu_ms).ok(),
+        host_calls: i64::try_from(used.host_calls).ok(),
     }
 }
 

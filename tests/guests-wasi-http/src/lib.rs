@@ -3,4 +3,5 @@
 #![cfg(target_os = "wasi")]
 
 mod fetch;
+mod raw;
 mod sockets;

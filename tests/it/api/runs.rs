@@ -63,11 +63,22 @@ async fn a_run_is_followed_from_its_start_to_its_witness() {
     assert!(times.is_sorted() && times.iter().all(|time| time.ends_with('Z')), "{times:?}");
 
     let attempts = whole_list(&api.acme.get(&format!("/v1/runs/{run}/attempts")).await);
-    let fields = ["attempt", "worker", "started_at", "ended_at", "outcome", "failure", "peak_memory_bytes"];
+    let fields = [
+        "attempt",
+        "worker",
+        "started_at",
+        "ended_at",
+        "outcome",
+        "failure",
+        "peak_memory_bytes",
+        "cpu_ms",
+        "host_calls",
+    ];
     assert_members(&attempts[0], &fields);
     assert_eq!((attempts.len(), &attempts[0]["outcome"]), (1, &json!("completed")));
     assert_eq!(attempts[0]["worker"], "worker");
     assert!(attempts[0]["peak_memory_bytes"].as_u64().unwrap() > 65_536, "{attempts:?}");
+    assert!(["cpu_ms", "host_calls"].iter().all(|used| attempts[0][used].as_u64().unwrap() >= 1), "{attempts:?}");
 
     let effects = api.effects_of(run).await;
     let applied = api.world.books.applied().await.unwrap();

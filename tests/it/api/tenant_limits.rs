@@ -15,8 +15,9 @@ const CHARGE: &str = "charge_once.wasm";
 pub fn none() -> Value {
     json!({
         "max_running": null, "max_queued": null, "max_modules": null, "max_module_bytes": null,
-        "max_memory_bytes": null, "max_attempt_ms": null, "max_sends_per_s": null, "egress": null,
-        "require_signature": false, "paused": false,
+        "max_memory_bytes": null, "max_attempt_ms": null, "max_sends_per_s": null, "max_cpu_ms": null,
+        "max_host_calls": null, "max_host_calls_per_s": null, "max_log_bytes": null, "max_output_bytes": null,
+        "max_open_sends": null, "egress": null, "require_signature": false, "paused": false,
     })
 }
 
@@ -60,13 +61,20 @@ async fn limits_are_set_all_at_once_and_shown() {
         "max_memory_bytes",
         "max_attempt_ms",
         "max_sends_per_s",
+        "max_cpu_ms",
+        "max_host_calls",
+        "max_host_calls_per_s",
+        "max_log_bytes",
+        "max_output_bytes",
+        "max_open_sends",
         "egress",
     ];
     let none = admin.get(path).await.expect(200);
     assert_members(&none, &[&names[..], &["require_signature", "paused"]].concat());
     assert!(names.iter().all(|name| none[name] == Value::Null) && none["require_signature"] == false, "{none}");
     let all = json!({ "max_running": 1, "max_queued": 2, "max_modules": 3, "max_module_bytes": 4, "max_memory_bytes": 5,
-        "max_attempt_ms": 6, "max_sends_per_s": 0.5, "egress": ["api.example.com", "*.example.org"],
+        "max_attempt_ms": 6, "max_sends_per_s": 0.5, "max_cpu_ms": 7, "max_host_calls": 8, "max_host_calls_per_s": 9,
+        "max_log_bytes": 10, "max_output_bytes": 11, "max_open_sends": 12, "egress": ["api.example.com", "*.example.org"],
         "require_signature": true });
     let set = admin.put(path, &all).await.expect(200);
     assert!(names.iter().chain(&["require_signature"]).all(|name| set[name] == all[name]), "{set}");
@@ -78,6 +86,8 @@ async fn limits_are_set_all_at_once_and_shown() {
         json!({ "max_modules": "3" }),
         json!({ "max_memory_bytes": 0 }),
         json!({ "max_attempt_ms": 0 }),
+        json!({ "max_cpu_ms": 0 }),
+        json!({ "max_host_calls": 1.5 }),
         json!({ "max_sends_per_s": 0 }),
         json!({ "egress": "api.example.com" }),
         json!({ "egress": ["*"] }),

@@ -10,19 +10,19 @@ const DEFAULT_MEMORY: u64 = 128 * MIB;
 
 /// Resident memory of this process, in bytes; none where the system does not tell it in a file.
 #[cfg(target_os = "linux")]
-fn resident() -> Option<u64> {
+pub(super) fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     Some(line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn resident() -> Option<u64> {
+pub(super) fn resident() -> Option<u64> {
     None
 }
 
 /// The most resident memory while the work goes on.
-async fn most_resident(work: impl Future<Output = ()>) -> Option<u64> {
+pub(super) async fn most_resident(work: impl Future<Output = ()>) -> Option<u64> {
     let mut most = resident();
     let watch = async {
         loop {

@@ -51,7 +51,7 @@ async fn complete(store: &Store, run: &Leased) {
         lease: store::lease::Lease { tenant: run.tenant.clone(), run_id: run.run_id, token: run.token },
         outcome: "completed".to_owned(),
         failure: None,
-        peak_memory_bytes: None,
+        used: store::lease::Used::default(),
         next: store::lease::Next::Complete { output: "null".to_owned() },
     };
     assert!(store::lease::finish(store, finish).await.unwrap());

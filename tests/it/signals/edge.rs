@@ -99,7 +99,7 @@ async fn a_signal_between_the_last_look_and_the_suspension_is_not_missed() {
         lease,
         outcome: "suspended".to_owned(),
         failure: None,
-        peak_memory_bytes: None,
+        used: deedbox::store::lease::Used::default(),
         next: deedbox::store::lease::Next::AwaitSignal { name: "go".to_owned(), seen, until },
     };
     assert!(deedbox::store::lease::finish(store, finish).await.unwrap());

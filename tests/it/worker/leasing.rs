@@ -74,7 +74,7 @@ async fn every_lease_has_a_greater_token_and_the_older_one_is_nothing() {
                 lease: lease.clone(),
                 outcome: "completed".to_owned(),
                 failure: None,
-                peak_memory_bytes: None,
+                used: store::lease::Used::default(),
                 next: store::lease::Next::Complete { output: "\"stale\"".to_owned() },
             };
             assert!(!store::lease::finish(store, stale).await.unwrap());

@@ -93,7 +93,12 @@ pub struct Attempt {
     outcome: Option<String>,
     #[schema(value_type = Option<Failure>)]
     failure: Option<Box<RawValue>>,
+    /// All linear memories together, at most.
     peak_memory_bytes: Option<i64>,
+    /// What the guest has computed, and the host in its calls, in begun milliseconds. Absent for a lost worker's attempt.
+    cpu_ms: Option<i64>,
+    /// Calls of the guest to the host.
+    host_calls: Option<i64>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -195,6 +200,8 @@ impl Attempt {
             outcome: row.outcome,
             failure: row.failure.map(raw).transpose()?,
             peak_memory_bytes: row.peak_memory_bytes,
+            cpu_ms: row.cpu_ms,
+            host_calls: row.host_calls,
         })
     }
 }

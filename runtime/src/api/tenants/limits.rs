@@ -43,6 +43,17 @@ pub struct Limits {
     max_attempt_ms: Option<u64>,
     /// Requests and messages in a second, to all providers together.
     max_sends_per_s: Option<f64>,
+    /// CPU time of one attempt.
+    max_cpu_ms: Option<u64>,
+    /// Calls of one attempt to the host, in all and in a second.
+    max_host_calls: Option<u64>,
+    max_host_calls_per_s: Option<u64>,
+    /// What is kept of each of stdout and stderr of one attempt.
+    max_log_bytes: Option<u64>,
+    /// Of one run.
+    max_output_bytes: Option<u64>,
+    /// Sends that one attempt may have under way at once.
+    max_open_sends: Option<u64>,
     /// Where deployments may send at most: hosts (`api.example.com`, `*.example.com`) and origins (`https://api.example.com:8443`).
     egress: Option<Ceiling>,
     /// Modules are deployed only with a signature of one of the tenant's signers.
@@ -112,6 +123,16 @@ fn checked(limits: Limits) -> Result<store::tenant::Limits> {
     }
     within("max_memory_bytes", limits.max_memory_bytes, i64::MAX.unsigned_abs())?;
     within("max_attempt_ms", limits.max_attempt_ms, LONGEST_ATTEMPT_MS)?;
+    for (field, most) in [
+        ("max_cpu_ms", limits.max_cpu_ms),
+        ("max_host_calls", limits.max_host_calls),
+        ("max_host_calls_per_s", limits.max_host_calls_per_s),
+        ("max_log_bytes", limits.max_log_bytes),
+        ("max_output_bytes", limits.max_output_bytes),
+        ("max_open_sends", limits.max_open_sends),
+    ] {
+        within(field, most, i64::MAX.unsigned_abs())?;
+    }
     Ok(store::tenant::Limits {
         max_running: narrowed("max_running", limits.max_running)?,
         max_queued: narrowed("max_queued", limits.max_queued)?,
@@ -120,6 +141,12 @@ fn checked(limits: Limits) -> Result<store::tenant::Limits> {
         max_memory_bytes: narrowed("max_memory_bytes", limits.max_memory_bytes)?,
         max_attempt_ms: narrowed("max_attempt_ms", limits.max_attempt_ms)?,
         max_sends_per_s: limits.max_sends_per_s,
+        max_cpu_ms: narrowed("max_cpu_ms", limits.max_cpu_ms)?,
+        max_host_calls: narrowed("max_host_calls", limits.max_host_calls)?,
+        max_host_calls_per_s: narrowed("max_host_calls_per_s", limits.max_host_calls_per_s)?,
+        max_log_bytes: narrowed("max_log_bytes", limits.max_log_bytes)?,
+        max_output_bytes: narrowed("max_output_bytes", limits.max_output_bytes)?,
+        max_open_sends: narrowed("max_open_sends", limits.max_open_sends)?,
         egress: egress.map_err(|e| Problem::internal(format!("a limit cannot be written: {e}")))?,
         require_signature: limits.require_signature,
         paused: false,
@@ -152,6 +179,12 @@ fn view(row: store::tenant::Limits) -> Result<Bounds> {
         max_memory_bytes: large(row.max_memory_bytes),
         max_attempt_ms: large(row.max_attempt_ms),
         max_sends_per_s: row.max_sends_per_s,
+        max_cpu_ms: large(row.max_cpu_ms),
+        max_host_calls: large(row.max_host_calls),
+        max_host_calls_per_s: large(row.max_host_calls_per_s),
+        max_log_bytes: large(row.max_log_bytes),
+        max_output_bytes: large(row.max_output_bytes),
+        max_open_sends: large(row.max_open_sends),
         egress: row.egress.as_deref().map(stored).transpose()?,
         require_signature: row.require_signature,
     };
@@ -175,6 +208,9 @@ mod tests {
             (r#"{"max_memory_bytes": 0}"#, "max_memory_bytes"),
             (r#"{"max_attempt_ms": 0}"#, "max_attempt_ms"),
             (r#"{"max_attempt_ms": 2592000001}"#, "max_attempt_ms"),
+            (r#"{"max_cpu_ms": 0}"#, "max_cpu_ms"),
+            (r#"{"max_host_calls": 9223372036854775808}"#, "max_host_calls"),
+            (r#"{"max_open_sends": 0}"#, "max_open_sends"),
             (r#"{"max_sends_per_s": 0}"#, "max_sends_per_s"),
             (r#"{"max_sends_per_s": -1.5}"#, "max_sends_per_s"),
             (r#"{"max_sends_per_s": 1e300}"#, "max_sends_per_s"),
@@ -188,7 +224,7 @@ mod tests {
 
     #[test]
     fn limits_are_shown_as_they_were_set() {
-        let json = r#"{"max_running":1,"max_queued":2,"max_modules":3,"max_module_bytes":4,"max_memory_bytes":5,"max_attempt_ms":6,"max_sends_per_s":0.5,"egress":["a.test"],"require_signature":true}"#;
+        let json = r#"{"max_running":1,"max_queued":2,"max_modules":3,"max_module_bytes":4,"max_memory_bytes":5,"max_attempt_ms":6,"max_sends_per_s":0.5,"max_cpu_ms":7,"max_host_calls":8,"max_host_calls_per_s":9,"max_log_bytes":10,"max_output_bytes":11,"max_open_sends":12,"egress":["a.test"],"require_signature":true}"#;
         let row = checked(serde_json::from_str(json).unwrap()).unwrap();
         let shown = serde_json::to_string(&view(row).unwrap()).unwrap();
         assert_eq!(shown, json.replace("true}", r#"true,"paused":false}"#));

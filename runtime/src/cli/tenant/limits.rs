@@ -10,7 +10,7 @@ use crate::cli::output::{Output, text};
 use crate::cli::table::pairs;
 
 /// The members of a tenant's limits, and how people call them.
-const NAMES: [(&str, &str); 9] = [
+const NAMES: [(&str, &str); 15] = [
     ("max_running", "runs at once"),
     ("max_queued", "runs that wait"),
     ("max_modules", "modules"),
@@ -18,6 +18,12 @@ const NAMES: [(&str, &str); 9] = [
     ("max_memory_bytes", "memory of an attempt"),
     ("max_attempt_ms", "ms of an attempt"),
     ("max_sends_per_s", "sends in a second"),
+    ("max_cpu_ms", "CPU ms of an attempt"),
+    ("max_host_calls", "host calls of an attempt"),
+    ("max_host_calls_per_s", "host calls in a second"),
+    ("max_log_bytes", "bytes of a log"),
+    ("max_output_bytes", "bytes of an output"),
+    ("max_open_sends", "sends at once"),
     ("egress", "may send to"),
     ("require_signature", "signatures needed"),
 ];
@@ -46,6 +52,24 @@ pub(super) struct Limits {
     /// Requests and messages in a second, to all providers together.
     #[arg(long, value_name = "N|none")]
     max_sends_per_s: Option<Most>,
+    /// CPU time of one attempt, in milliseconds.
+    #[arg(long, value_name = "MS|none")]
+    max_cpu_ms: Option<Most>,
+    /// Calls of one attempt to the host.
+    #[arg(long, value_name = "N|none")]
+    max_host_calls: Option<Most>,
+    /// Calls of one attempt to the host in a second.
+    #[arg(long, value_name = "N|none")]
+    max_host_calls_per_s: Option<Most>,
+    /// What is kept of each of stdout and stderr of one attempt.
+    #[arg(long, value_name = "BYTES|none")]
+    max_log_bytes: Option<Most>,
+    /// The output of one run.
+    #[arg(long, value_name = "BYTES|none")]
+    max_output_bytes: Option<Most>,
+    /// Sends that one attempt may have under way at once.
+    #[arg(long, value_name = "N|none")]
+    max_open_sends: Option<Most>,
     /// A host or origin that its deployments may send to, for example api.example.com, *.example.com or
     /// https://api.example.com:8443; may be given several times, and replaces those there are. `any`: everywhere; `nothing`:
     /// nowhere.
@@ -98,6 +122,12 @@ impl Limits {
             ("max_memory_bytes", &self.max_memory_bytes),
             ("max_attempt_ms", &self.max_attempt_ms),
             ("max_sends_per_s", &self.max_sends_per_s),
+            ("max_cpu_ms", &self.max_cpu_ms),
+            ("max_host_calls", &self.max_host_calls),
+            ("max_host_calls_per_s", &self.max_host_calls_per_s),
+            ("max_log_bytes", &self.max_log_bytes),
+            ("max_output_bytes", &self.max_output_bytes),
+            ("max_open_sends", &self.max_open_sends),
         ];
         let said = numbers.into_iter().filter_map(|(name, most)| Some((name, most.as_ref()?.0.clone())));
         let egress = match &self.egress[..] {
