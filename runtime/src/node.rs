@@ -11,7 +11,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::gateway::files::{GrantError, Grants};
 use crate::gateway::provider::ProfileError;
-use crate::gateway::vault::{MasterKey, Vault};
+use crate::gateway::vault::{self, MasterKeys, Vault};
 use crate::gateway::{self, Gateway};
 use crate::host::Engine;
 use crate::probe::{self, Probe};
@@ -23,7 +23,7 @@ use crate::worker::{self, Worker};
 /// What one node needs to know.
 pub struct NodeSettings {
     pub database_url: String,
-    pub master_key: MasterKey,
+    pub master_keys: MasterKeys,
     /// For compiled code. Each node has its own.
     pub cache_dir: PathBuf,
     pub config: Config,
@@ -43,6 +43,8 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error(transparent)]
+    Keys(vault::Error),
+    #[error(transparent)]
     Cache(#[from] CacheError),
     #[error(transparent)]
     Profile(#[from] ProfileError),
@@ -52,6 +54,15 @@ pub enum Error {
     Engine(String),
     #[error("the server stopped: {0}")]
     Serve(#[from] std::io::Error),
+}
+
+impl From<vault::Error> for Error {
+    fn from(error: vault::Error) -> Self {
+        match error {
+            vault::Error::Store(error) => Self::Store(error),
+            other => Self::Keys(other),
+        }
+    }
 }
 
 /// A node whose parts share one database pool, one engine and one gateway.
@@ -65,20 +76,26 @@ pub struct Node {
 }
 
 impl Node {
-    /// Puts the node together. The database is reached with the first statement; the schema is not touched.
-    pub fn open(settings: NodeSettings) -> Result<Self, Error> {
-        Self::open_with(settings, Arc::new(SystemClock), probe::none())
+    /// Puts the node together. Fails when the database cannot be reached, has not this version's schema, or has keys that none of
+    /// the node's master keys opens. The schema is not touched.
+    pub async fn open(settings: NodeSettings) -> Result<Self, Error> {
+        Self::open_with(settings, Arc::new(SystemClock), probe::none()).await
     }
 
     /// The same, with a clock and a probe of a test's own.
-    pub fn open_with(settings: NodeSettings, clock: Arc<dyn Clock>, probe: Arc<dyn Probe>) -> Result<Self, Error> {
-        let NodeSettings { database_url, master_key, cache_dir, config, name } = settings;
+    pub async fn open_with(
+        settings: NodeSettings,
+        clock: Arc<dyn Clock>,
+        probe: Arc<dyn Probe>,
+    ) -> Result<Self, Error> {
+        let NodeSettings { database_url, master_keys, cache_dir, config, name } = settings;
         let store = Store::connect(&database_url, config.database.max_connections)?;
         let engine = Engine::new(config.host.clone()).map_err(|e| Error::Engine(format!("{e:#}")))?;
-        let artefacts = Artefacts::open(&cache_dir, master_key.artefact_key(), config.host.max_cache_bytes)?;
+        store.check_schema().await?;
+        let vault = Vault::open(store.clone(), master_keys, clock.clone()).await?;
+        let artefacts = Artefacts::open(&cache_dir, vault.artefact_key(), config.host.max_cache_bytes)?;
         let registry = Arc::new(Registry::new(store.clone(), engine, artefacts));
-        let random_secret = master_key.random_secret();
-        let vault = Vault::new(store.clone(), master_key, clock.clone());
+        let random_secret = vault.random_secret();
         let grants = Grants::open_all(&config.files)?;
         let wakes = Arc::new(Wakes::default());
         let gateway = Arc::new(Gateway::new(gateway::Parts {
@@ -118,11 +135,6 @@ impl Node {
 
     pub fn worker(&self) -> &Arc<Worker> {
         &self.worker
-    }
-
-    /// Brings the schema up to this version.
-    pub async fn migrate(&self) -> Result<(), Error> {
-        Ok(self.store.migrate().await?)
     }
 
     /// Serves the API until the shutdown.

@@ -94,7 +94,7 @@ async fn kill_and_take_over(cell: Cell) {
     hold(cell, &world).await.kill();
     let lost = world.run(run).await;
     assert_eq!(lost.state, "running");
-    let second = second(&world);
+    let second = second(&world).await;
     work_until_settled(&world, &second, run).await;
     cell.check(&world, run, true).await;
     // Not before the lease's end, and soon after it.
@@ -107,7 +107,7 @@ async fn stop_and_wake_late(cell: Cell) {
     let (world, run) = cell.set_up(short()).await;
     let mut first = hold(cell, &world).await;
     first.stop().await;
-    let second = second(&world);
+    let second = second(&world).await;
     work_once(&second).await;
     world.books.release().await.unwrap();
     if matches!(cell.at, At::AfterSend | At::AfterApply) {
@@ -165,7 +165,7 @@ async fn two_workers_that_wake_late_change_nothing() {
     let mut second = Process::start(&world, "two", Some("before-finish"), SETTINGS).await;
     second.held().await;
     second.stop().await;
-    let third = node(&world.database, "three", short(), probe::none());
+    let third = node(&world.database, "three", short(), probe::none()).await;
     work_until_settled(&world, &third, run).await;
     let (written, arrivals) = (everything_written(&world).await, world.books.arrivals().await.unwrap());
 
@@ -189,7 +189,7 @@ async fn a_worker_that_wakes_late_starts_no_new_call() {
     let mut first = Process::start(&world, "one", Some("after-settle"), SETTINGS).await;
     first.held().await;
     first.stop().await;
-    let second = second(&world);
+    let second = second(&world).await;
     work_until_settled(&world, &second, run).await;
     let written = everything_written(&world).await;
     first.wake();
@@ -248,7 +248,7 @@ async fn a_run_that_kills_its_workers_fails_as_worker_lost() {
         worker.kill();
         assert_eq!(world.run(poison).await.attempts, attempt);
     }
-    let healthy = second(&world);
+    let healthy = second(&world).await;
     let other = world.start("noop", json!("last")).await;
     work_until_settled(&world, &healthy, poison).await;
     assert_eq!(world.failure(poison).await["code"], "worker-lost");
@@ -293,8 +293,8 @@ async fn two_charges(first_attempts: &str) -> (World, Uuid) {
     (world, run)
 }
 
-fn second(world: &World) -> Node {
-    node(&world.database, "two", short(), probe::none())
+async fn second(world: &World) -> Node {
+    node(&world.database, "two", short(), probe::none()).await
 }
 
 async fn wait_for_end(world: &World, run: Uuid) -> String {

@@ -66,7 +66,7 @@ async fn a_pause_holds_for_all_runs_of_the_tenant() {
     world.script(&[busy(600)]).await;
     let told = world.start("send", any(&world)).await;
     work_once(&world.node).await;
-    let second = world.second("two", deedbox::probe::none());
+    let second = world.second("two", deedbox::probe::none()).await;
     let mut others = Vec::new();
     for _ in 0..5 {
         others.push(world.start("send", charge(&world)).await);
@@ -161,7 +161,7 @@ async fn all_nodes_together_keep_the_rate_of_the_profile() {
     for _ in 0..20 {
         runs.push(world.start("send", charge(&world)).await);
     }
-    let second = world.second("two", deedbox::probe::none());
+    let second = world.second("two", deedbox::probe::none()).await;
     let shutdown = CancellationToken::new();
     let began = Instant::now();
     let working = [&world.node, &second].map(|node| tokio::spawn(node.worker().clone().run(shutdown.clone())));

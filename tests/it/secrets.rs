@@ -13,7 +13,10 @@ use crate::api::client::Client;
 use crate::api::{mint, serve};
 use crate::harness::{World, config, logs};
 
+mod canaries;
+mod old_format;
 mod reflected;
+mod rotation;
 
 const TENANT: &str = "acme";
 

@@ -74,13 +74,13 @@ async fn main() -> anyhow::Result<()> {
     config.host.compiler = Some(std::env::current_exe()?.with_file_name("deedbox"));
     let settings = NodeSettings {
         database_url: arguments.database_url,
-        master_key: MasterKey::read(&arguments.master_key_file)?,
+        master_keys: MasterKey::read(&arguments.master_key_file)?.into(),
         cache_dir: arguments.cache_dir,
         config,
         name: arguments.name,
     };
     let probe = HoldOnce { at: arguments.hold_at, held: AtomicBool::new(false) };
-    let node = Node::open_with(settings, Arc::new(SystemClock), Arc::new(probe))?;
+    let node = Node::open_with(settings, Arc::new(SystemClock), Arc::new(probe)).await?;
     say("working");
     let shutdown = CancellationToken::new();
     let ended = shutdown.clone();

@@ -46,13 +46,13 @@ impl Bench {
             config.host.compiler = Some(env!("CARGO_BIN_EXE_deedbox").into());
             let settings = NodeSettings {
                 database_url: url.clone(),
-                master_key: MasterKey::read_or_create(&dir.path().join("master.key")).unwrap(),
+                master_keys: MasterKey::read_or_create(&dir.path().join("master.key")).unwrap().into(),
                 cache_dir: dir.path().join("cache"),
                 config,
                 name: "bench".to_owned(),
             };
-            let node = Node::open_with(settings, Arc::new(SystemClock), probe::none()).unwrap();
-            node.migrate().await.unwrap();
+            store::Store::connect(&url, 2).unwrap().migrate().await.unwrap();
+            let node = Node::open_with(settings, Arc::new(SystemClock), probe::none()).await.unwrap();
             store::tenant::create(node.store(), TENANT).await.unwrap();
             (server, url, node)
         });

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -28,7 +28,8 @@ pub async fn frame(State(api): State<Api>, request: Request, next: Next) -> Resp
         http.route = route,
         tenant.id = field::Empty,
     );
-    let (request, rest) = unread::split(request);
+    let (mut request, rest) = unread::split(request);
+    hide(request.headers_mut());
     let answer = async move {
         let clock = api.gateway.clock();
         let start = clock.elapsed();
@@ -46,6 +47,16 @@ pub async fn frame(State(api): State<Api>, request: Request, next: Next) -> Resp
         response
     };
     answer.instrument(span).await
+}
+
+/// Marks tokens, request keys and signatures, so that no library that shows headers shows them.
+fn hide(headers: &mut HeaderMap) {
+    const SECRET: [&str; 5] =
+        ["authorization", "idempotency-key", "webhook-signature", "stripe-signature", "x-hub-signature-256"];
+    headers
+        .iter_mut()
+        .filter(|(name, _)| SECRET.contains(&name.as_str()))
+        .for_each(|(_, value)| value.set_sensitive(true));
 }
 
 /// What changes something goes on in a task of its own: a client that hangs up, or that has waited too long, does not stop it.

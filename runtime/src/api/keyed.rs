@@ -310,7 +310,7 @@ impl Asked<'_> {
         let deadline = Instant::now() + Duration::from_millis(self.api.config.api.in_flight_wait_ms);
         let known = find(&self.api.store, self.tenant, self.mark.record, self.hours()).await?;
         if let Some(record) = known {
-            return self.replay(record);
+            return self.replay(record).await;
         }
         let work = match prepared.await {
             Err(problem) if !problem.is_final() => return Err(problem),
@@ -354,7 +354,7 @@ impl Asked<'_> {
         }
         // Seen anew: whoever had the turn before has committed by now.
         if let Some(record) = find(&mut tx, self.tenant, self.mark.record, self.hours()).await? {
-            return Ok(Tried::Answered(self.replay(record)?));
+            return Ok(Tried::Answered(self.replay(record).await?));
         }
         self.api.holds.hold(self.tenant, &self.mark.key).await;
         let answer = match work {
@@ -365,7 +365,7 @@ impl Asked<'_> {
             // There is no run that a later request could be answered with.
             return Ok(Tried::Answered(Outcome { answer, replayed: false }));
         }
-        let record = answer.record(self.api, self.tenant, self.mark.record, &self.mark.digest);
+        let record = answer.record(self.mark.record, &self.mark.digest);
         put(&mut tx, self.tenant, self.mark.record, &self.mark.operation, &record).await?;
         tx.commit().await?;
         if let Ok(work) = work {
@@ -374,7 +374,7 @@ impl Asked<'_> {
         Ok(Tried::Answered(Outcome { answer, replayed: false }))
     }
 
-    fn replay(&self, record: Record) -> Result<Outcome> {
+    async fn replay(&self, record: Record) -> Result<Outcome> {
         if self.handling == Handling::Strict && record.digest != self.mark.digest {
             return Err(Problem::key_mismatch());
         }
@@ -383,7 +383,7 @@ impl Asked<'_> {
             Some(run_id) => tracing::info!(run.id = %run_id, operation, status, "a known request was answered again"),
             None => tracing::info!(operation, status, params = ?self.shown(), "a known request was answered again"),
         }
-        let answer = Answer::stored(self.api, self.tenant, self.mark.record, record)?;
+        let answer = Answer::stored(self.api, self.tenant, self.mark.record, record).await?;
         Ok(Outcome { answer, replayed: true })
     }
 

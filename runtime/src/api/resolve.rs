@@ -14,6 +14,7 @@ use super::error::{Problem, Result};
 use super::extract::Path;
 use super::keyed::{Answer, Failed, Keyed, Work};
 use super::{Api, name};
+use crate::gateway::seal_answer;
 use crate::key::EffectId;
 use crate::store::Tx;
 use crate::store::effect;
@@ -72,7 +73,7 @@ pub async fn resolve(
 ) -> Result<Response> {
     let prepared = async {
         let effect_id = name::hash(&effect).ok_or_else(unknown)?;
-        let resolution = read(&api, &request.caller, effect_id, request.parse(&api)?)?;
+        let resolution = read(&api, &request.caller, effect_id, request.parse(&api)?).await?;
         Ok(Settle { tenant: request.caller.tenant.clone(), token_id: request.caller.token_id, resolution })
     };
     request.carry_out(&api, prepared).await
@@ -115,7 +116,7 @@ pub fn too_early(ms: i64) -> Problem {
     ))
 }
 
-fn read(api: &Api, caller: &Caller<scope::Run>, effect_id: [u8; 32], body: Body) -> Result<Resolution> {
+async fn read(api: &Api, caller: &Caller<scope::Run>, effect_id: [u8; 32], body: Body) -> Result<Resolution> {
     let outcome = match body.outcome {
         Said::Happened => Outcome::Happened,
         Said::DidNotHappen => Outcome::DidNotHappen,
@@ -135,7 +136,8 @@ fn read(api: &Api, caller: &Caller<scope::Run>, effect_id: [u8; 32], body: Body)
         (_, None) => None,
         (_, Some(_)) => return Err(Problem::validation("response: only an effect that happened has one")),
     };
-    let sealed = answer.map(|answer| api.gateway.seal_answer(&caller.tenant, &effect_id, answer));
+    let sealer = api.gateway.sealer(&caller.tenant).await?;
+    let sealed = answer.map(|answer| seal_answer(sealer.as_ref(), &effect_id, answer));
     let by =
         if by.is_empty() { format!("token {}", caller.token_id) } else { format!("{by} (token {})", caller.token_id) };
     let in_flight_ms = api.config.gateway.max_send_ms;

@@ -22,7 +22,8 @@ const LONGEST_VALUE: usize = 8192;
 #[serde(deny_unknown_fields)]
 #[schema(as = PutSecret)]
 pub struct Put {
-    value: String,
+    #[schema(value_type = String)]
+    value: Zeroizing<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -40,10 +41,11 @@ pub struct Name {
 pub async fn put(State(api): State<Api>, Path(name): Path<String>, request: Keyed<scope::Deploy>) -> Result<Response> {
     let prepared = async {
         name::check("secret name", &name)?;
-        let value = Zeroizing::new(request.parse::<Put>(&api)?.value);
+        let value = request.parse::<Put>(&api)?.value;
         check_value(&value)?;
         let tenant = request.caller.tenant.clone();
-        Ok(Stored { sealed: api.gateway.vault().sealed(&tenant, &name, &value), tenant, name })
+        let sealed = api.gateway.vault().sealed(&tenant, &name, &value).await?;
+        Ok(Stored { sealed, tenant, name })
     };
     request.carry_out(&api, prepared).await
 }

@@ -16,6 +16,7 @@ use super::page::{self, Asked, Page};
 use super::request_key::Handling;
 use super::time::Time;
 use super::{Api, body, name, request_key, runs};
+use crate::gateway::seal_answer;
 use crate::store::resolution::{Outcome, Resolved};
 use crate::store::signal::{self, Delivered, Delivery, Named, Resolving};
 use crate::store::{Tx, effect, run};
@@ -89,7 +90,7 @@ pub async fn deliver(
         }
         (Err(problem), _) => return Err(problem),
     };
-    let resolving = resolving(&api, &request.caller, &name, &payload, options.resolves, options.outcome)?;
+    let resolving = resolving(&api, &request.caller, &name, &payload, options.resolves, options.outcome).await?;
     let work = Deliver {
         tenant: request.caller.tenant.clone(),
         run_id,
@@ -181,7 +182,7 @@ fn key(request: &Keyed<scope::Run, body::Payload>, query: Option<&str>) -> Resul
     }
 }
 
-fn resolving(
+async fn resolving(
     api: &Api,
     caller: &Caller<scope::Run>,
     signal: &str,
@@ -210,13 +211,13 @@ fn resolving(
         return Err(Problem::validation("resolves: must be an effect's id or its wire key"));
     }
     let named = name::hash(&named).map_or(Named::WireKey(named), Named::Id);
-    let (gateway, tenant) = (api.gateway.clone(), caller.tenant.clone());
+    let sealer = api.gateway.sealer(&caller.tenant).await?;
     Ok(Some(Resolving {
         named,
         outcome,
         by: format!("signal {signal} (token {})", caller.token_id),
         in_flight_ms: api.config.gateway.max_send_ms,
         answer,
-        seal: Box::new(move |effect_id, answer| gateway.seal_answer(&tenant, &effect_id.0, answer)),
+        seal: Box::new(move |effect_id, answer| seal_answer(sealer.as_ref(), &effect_id.0, answer)),
     }))
 }

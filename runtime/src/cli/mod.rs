@@ -1,6 +1,6 @@
 //! The command line: one file per command. A command either runs a part of a fleet (`up`, `serve`, `worker`, `migrate`) or asks
 //! a server over HTTP like any other client; the latter must never reach around the API to the database, but for
-//! `token bootstrap`, which makes the first token.
+//! `token bootstrap`, which makes the first token, and `key`, whose master keys the API must not have to take.
 //!
 //! Exit codes: 0 done, 1 it failed, or the run did, 2 usage, 3 the server cannot be reached.
 
@@ -10,12 +10,15 @@ mod client;
 mod compile;
 mod demo;
 mod deploy;
+mod dumps;
 mod effects;
 mod events;
 mod failure;
 mod follow;
 mod hook;
+mod key;
 mod log;
+mod master_keys;
 mod migrate;
 mod module;
 mod os_signals;
@@ -42,7 +45,8 @@ mod worker;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Args, Parser, Subcommand};
+use clap::builder::FalseyValueParser;
+use clap::{ArgAction, Args, Parser, Subcommand};
 use output::Output;
 
 /// Runs WebAssembly activities whose side effects happen once.
@@ -60,6 +64,15 @@ struct Global {
     /// Print JSON for programs instead of text for people.
     #[arg(long, global = true)]
     json: bool,
+    /// Let the system keep the memory of this process when it crashes, with all secrets in it, and let debuggers in.
+    #[arg(
+        long,
+        env = "DEEDBOX_CORE_DUMPS",
+        value_parser = FalseyValueParser::new(),
+        action = ArgAction::SetTrue,
+        global = true
+    )]
+    core_dumps: bool,
     #[command(flatten)]
     log: log::Settings,
 }
@@ -100,6 +113,8 @@ enum Command {
     Provider(provider::Provider),
     /// Manage what is taken from senders of webhooks.
     Hook(hook::Hook),
+    /// Look at the keys that seal secrets, and replace them, in a fleet's database.
+    Key(key::Key),
     /// Kill a worker in the middle of a charge and see that it was charged once.
     Demo(demo::Demo),
     /// Compile one component for the node that started this process.
@@ -114,7 +129,7 @@ impl Cli {
         let result = match self.command {
             // A process of its own for each component: it has no use for a log, nor for threads that wait.
             Command::Compile(command) => command.run(),
-            command => command.start(&self.global.log, &output),
+            command => command.start(&self.global, &output),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
@@ -124,11 +139,14 @@ impl Cli {
 }
 
 impl Command {
-    fn start(self, log: &log::Settings, output: &Output) -> anyhow::Result<()> {
+    fn start(self, global: &Global, output: &Output) -> anyhow::Result<()> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the threads")?;
         runtime.block_on(async {
-            log::start(log)?;
+            log::start(&global.log)?;
+            if !global.core_dumps {
+                dumps::forbid();
+            }
             self.run(output).await
         })
     }
@@ -152,6 +170,7 @@ impl Command {
             Self::Token(command) => command.run(output).await,
             Self::Provider(command) => command.run(output).await,
             Self::Hook(command) => command.run(output).await,
+            Self::Key(command) => command.run(output).await,
             Self::Demo(command) => command.run(output).await,
             Self::Compile(command) => command.run(),
         }

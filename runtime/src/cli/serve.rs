@@ -24,13 +24,12 @@ impl Serve {
     /// Prints `listening on http://ADDRESS`, or https, once it answers, and ends well on a signal.
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
         let stop = os_signals::stop()?;
-        let mut settings = self.fleet.node()?;
+        let mut settings = self.fleet.node().await?;
         self.certificate.put_into(&mut settings.config);
         let scheme = api::scheme(&settings.config.api)?;
         let listener = settings::listen(&self.listen).await?;
         let address = format!("{scheme}://{}", listener.local_addr()?);
-        let node = Node::open(settings)?;
-        node.store().check_schema().await?;
+        let node = Node::open(settings).await?;
         output.show(&json!({ "address": address }), |_| format!("listening on {address}"))?;
         let served = node.serve(listener, stop).await;
         node.close().await;

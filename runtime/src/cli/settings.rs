@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use url::{Host, Url};
+use zeroize::Zeroizing;
 
 use super::failure::Failure;
+use super::master_keys::Keys;
 use crate::config::{Config, TlsConfig};
-use crate::gateway::vault::MasterKey;
 use crate::node::NodeSettings;
 
 /// Where the API listens unless it is told otherwise.
@@ -104,9 +105,8 @@ pub(super) struct Fleet {
     /// The fleet's database: postgres://USER:PASSWORD@HOST/DATABASE
     #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: String,
-    /// The file of the key that seals all credentials: 64 hexadecimal digits, the same on every node.
-    #[arg(long, value_name = "FILE", env = "DEEDBOX_MASTER_KEY_FILE")]
-    pub master_key_file: PathBuf,
+    #[command(flatten)]
+    pub keys: Keys,
     /// Where compiled components are kept.
     #[arg(long, value_name = "DIR", env = "DEEDBOX_CACHE_DIR")]
     pub cache_dir: Option<PathBuf>,
@@ -119,11 +119,11 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    pub(super) fn node(self) -> anyhow::Result<NodeSettings> {
+    pub(super) async fn node(self) -> anyhow::Result<NodeSettings> {
         let cache_dir = self.cache_dir.or_else(|| default_data_dir().map(|dir| dir.join(CACHE)));
         Ok(NodeSettings {
             database_url: self.database_url,
-            master_key: MasterKey::read(&self.master_key_file)?,
+            master_keys: self.keys.read().await?,
             cache_dir: cache_dir.ok_or_else(|| no_place("--cache-dir"))?,
             config: Config::load(self.config.as_deref())?,
             name: self.name.unwrap_or_else(node_name),
@@ -162,6 +162,14 @@ fn default_data_dir() -> Option<PathBuf> {
 #[allow(clippy::disallowed_methods, reason = "the one place that asks the environment for the user's directories")]
 fn directory(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// A secret that comes in a variable. None when it is not set or empty.
+#[allow(clippy::disallowed_methods, reason = "a key in a variable must not become an argument that others can see")]
+pub(super) fn secret(variable: &str) -> anyhow::Result<Option<Zeroizing<String>>> {
+    let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let text = value.into_string().map_err(|_| Failure::Usage(format!("{variable} is not text")))?;
+    Ok(Some(Zeroizing::new(text)))
 }
 
 fn no_place(flag: &str) -> Failure {

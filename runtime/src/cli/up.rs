@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::master_keys::Keys;
 use super::os_signals;
 use super::output::{Output, text};
 use super::seed::{self, DataDir, Tokens};
@@ -17,7 +18,6 @@ use super::table::pairs;
 use crate::api;
 use crate::api::openwop::fixtures;
 use crate::config::Config;
-use crate::gateway::vault::MasterKey;
 use crate::node::{Node, NodeSettings};
 use crate::postgres::Server;
 
@@ -36,6 +36,8 @@ pub(super) struct Up {
     #[arg(long, value_name = "FILE", env = "DEEDBOX_CONFIG")]
     config: Option<PathBuf>,
     #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
     certificate: Certificate,
     /// Deploy the workflows of the OpenWOP conformance suite for the tenant `default`.
     #[arg(long)]
@@ -51,7 +53,7 @@ impl Up {
         config.api.openwop_fixtures |= self.openwop_fixtures;
         let data = DataDir::open(settings::data_dir(self.data_dir.clone())?)?;
         let listener = settings::listen(&self.listen).await?;
-        let master_key = MasterKey::read_or_create(&data.path().join(MASTER_KEY))?;
+        let master_keys = self.keys.read_or_make(&data.path().join(MASTER_KEY)).await?;
         let (server, database_url) = match self.database_url.clone() {
             Some(url) => (None, url),
             None => {
@@ -60,7 +62,7 @@ impl Up {
             }
         };
         let cache_dir = data.path().join(CACHE);
-        let node = NodeSettings { database_url, master_key, cache_dir, config, name: settings::node_name() };
+        let node = NodeSettings { database_url, master_keys, cache_dir, config, name: settings::node_name() };
         let start = Start { output, data: data.path(), scheme, listener, stop, fixtures: self.openwop_fixtures };
         let ended = tokio::select! {
             result = start.run(node) => result,
@@ -86,7 +88,7 @@ struct Start<'a> {
 impl Start<'_> {
     async fn run(self, settings: NodeSettings) -> anyhow::Result<()> {
         let tokens = seed::prepare(&settings.database_url, self.data).await?;
-        let node = Node::open(settings)?;
+        let node = Node::open(settings).await?;
         if self.fixtures {
             fixtures::install(node.registry(), node.store(), seed::TENANT).await?;
         }

@@ -18,10 +18,9 @@ impl Worker {
     /// Prints `working as NAME` before it takes its first run. On a signal it takes no more, drains, and ends well.
     pub(super) async fn run(self, output: &Output) -> anyhow::Result<()> {
         let stop = os_signals::stop()?;
-        let settings = self.fleet.node()?;
+        let settings = self.fleet.node().await?;
         let name = settings.name.clone();
-        let node = Node::open(settings)?;
-        node.store().check_schema().await?;
+        let node = Node::open(settings).await?;
         output.show(&json!({ "worker": name }), |_| format!("working as {name}"))?;
         node.work(stop).await;
         node.close().await;

@@ -8,6 +8,7 @@ use super::Gateway;
 use super::attempt::Attempt;
 use super::request::{Error, Refusal, Response, Source, Stop};
 use super::transport::{Body, Sent};
+use super::vault::{self, DataKey};
 use crate::config::GatewayConfig;
 use crate::key::EffectId;
 use crate::store::effect::{Answer, Known};
@@ -57,11 +58,10 @@ pub fn refusal(sent: &Sent, max_response_bytes: usize) -> Refusal {
 }
 
 /// The recorded answer of a completed effect.
-pub fn replay(attempt: &Attempt, known: &Known, effect_id: EffectId) -> Result<Response, Error> {
+pub async fn replay(attempt: &Attempt, known: &Known, effect_id: EffectId) -> Result<Response, Error> {
     let corrupt = |what: &str| Error::from(store::Error::Corrupt(what.to_owned()));
     let answer = known.answer.clone().ok_or_else(|| corrupt("a completed effect has no answer"))?;
-    let answer = unseal(&attempt.gateway, attempt.tenant(), &effect_id.0, answer)
-        .map_err(|e| Error::Stopped(Stop::Ledger(store::Error::Corrupt(e.to_string()))))?;
+    let answer = unseal(&attempt.gateway, attempt.tenant(), &effect_id.0, answer).await.map_err(stopped)?;
     let headers: Vec<(String, String)> =
         serde_json::from_str(&answer.headers).map_err(|_| corrupt("the recorded headers of an answer"))?;
     Ok(Response {
@@ -91,54 +91,61 @@ pub fn kept(headers: &HeaderMap, also: Option<&HeaderName>) -> String {
     serde_json::to_string(&pairs).unwrap_or_else(|_| "[]".to_owned())
 }
 
-/// An answer as it goes into the ledger: sealed, where the node says so.
-pub fn seal(gateway: &Gateway, tenant: &str, effect_id: &[u8], answer: Answer) -> Answer {
-    if !gateway.config.seal_answers {
-        return answer;
-    }
+/// An answer as it goes into the ledger: sealed, where there is a key.
+pub fn seal(key: Option<&DataKey>, effect_id: &[u8], answer: Answer) -> Answer {
+    let Some(key) = key else { return answer };
     Answer {
-        headers: gateway.sealed_text(tenant, effect_id, "headers", &answer.headers),
-        body: answer.body.map(|body| gateway.vault.seal(tenant, effect_id, "body", &body)),
-        sealed_with: Some(gateway.vault.key_id()),
+        headers: sealed_text(key, effect_id, "headers", &answer.headers),
+        body: answer.body.map(|body| key.seal(effect_id, "body", &body)),
+        sealed_with: Some(key.id()),
         ..answer
     }
 }
 
-/// An answer as it came. Fails when it was sealed with another key or was changed.
-pub fn unseal(
-    gateway: &Gateway,
-    tenant: &str,
-    effect_id: &[u8],
-    answer: Answer,
-) -> Result<Answer, super::vault::Error> {
+/// A sealed text, as base64.
+pub fn sealed_text(key: &DataKey, effect_id: &[u8], place: &str, text: &str) -> String {
+    BASE64.encode(&key.seal(effect_id, place, text.as_bytes()))
+}
+
+/// Without its key an answer can neither be recorded nor replayed: the attempt ends as with a failing ledger.
+pub fn stopped(error: vault::Error) -> Error {
+    Error::Stopped(Stop::Ledger(match error {
+        vault::Error::Store(error) => error,
+        other => store::Error::Corrupt(other.to_string()),
+    }))
+}
+
+/// An answer as it came. Fails when its key is not to be had or it was changed.
+pub async fn unseal(gateway: &Gateway, tenant: &str, effect_id: &[u8], answer: Answer) -> Result<Answer, vault::Error> {
     let Some(key_id) = &answer.sealed_with else { return Ok(answer) };
-    let headers = gateway.unsealed_text(tenant, effect_id, "headers", key_id, &answer.headers)?;
-    let body = answer.body.as_deref().map(|body| gateway.vault.unseal(tenant, effect_id, "body", key_id, body));
-    Ok(Answer { headers, body: body.transpose()?, sealed_with: None, ..answer.clone() })
+    let headers = gateway.unsealed_text(tenant, effect_id, "headers", key_id, &answer.headers).await?;
+    let body = match &answer.body {
+        Some(body) => Some(gateway.vault.unseal(tenant, effect_id, "body", key_id, body).await?),
+        None => None,
+    };
+    Ok(Answer { headers, body, sealed_with: None, ..answer.clone() })
 }
 
 impl Gateway {
-    /// An answer that a person supplies, as it goes into the ledger.
-    pub fn seal_answer(&self, tenant: &str, effect_id: &[u8; 32], answer: Answer) -> Answer {
-        seal(self, tenant, effect_id, answer)
+    /// The key that seals the tenant's answers; none where the node does not seal them.
+    pub async fn sealer(&self, tenant: &str) -> Result<Option<DataKey>, vault::Error> {
+        match self.config.seal_answers {
+            true => self.vault.current(tenant).await.map(Some),
+            false => Ok(None),
+        }
     }
 
-    /// A sealed text, as base64.
-    pub(super) fn sealed_text(&self, tenant: &str, effect_id: &[u8], place: &str, text: &str) -> String {
-        BASE64.encode(&self.vault.seal(tenant, effect_id, place, text.as_bytes()))
-    }
-
-    pub(super) fn unsealed_text(
+    pub(super) async fn unsealed_text(
         &self,
         tenant: &str,
         effect_id: &[u8],
         place: &str,
         key_id: &str,
         sealed: &str,
-    ) -> Result<String, super::vault::Error> {
-        let tampered = || super::vault::Error::Tampered(format!("the {place} of an effect"));
+    ) -> Result<String, vault::Error> {
+        let tampered = || vault::Error::Tampered(format!("the {place} of an effect"));
         let bytes = BASE64.decode(sealed.as_bytes()).map_err(|_| tampered())?;
-        let bytes = self.vault.unseal(tenant, effect_id, place, key_id, &bytes)?;
+        let bytes = self.vault.unseal(tenant, effect_id, place, key_id, &bytes).await?;
         String::from_utf8(bytes).map_err(|_| tampered())
     }
 }

@@ -68,10 +68,10 @@ impl Caller<'_> {
             }
             Payload::Streamed(_) => Bytes::new(),
         };
-        let opened = self.gateway.vault.open(self.tenant, &credential.secret).await;
+        let opened = self.gateway.vault.open_named(self.tenant, &credential.secret).await;
         let secret = opened.map_err(|e| match e {
             vault::Error::Store(e) => Error::from(e),
-            other => Refusal::Denied(other.to_string()).into(),
+            other => Refusal::Denied(other.for_tenant()).into(),
         })?;
         let signing = Signing {
             method: &outgoing.method,

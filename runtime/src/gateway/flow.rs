@@ -12,6 +12,7 @@ use super::request::{Error, Refusal, Response, Stop};
 use super::settle::{self, Settling};
 use super::slots::End;
 use super::transport::Sent;
+use super::vault::DataKey;
 use crate::config::ms;
 use crate::effect::{self, After, Found, Holder, Learned, OnUnknown, Resend, Rules, State, Step, Verdict};
 use crate::key::EffectId;
@@ -28,11 +29,16 @@ pub async fn run(attempt: Arc<Attempt>, effect: Effect, ordinal: u32) -> (Result
     let slot = effect.slot().unwrap_or_default();
     let identity = effect.key_identity(&attempt, &slot, ordinal);
     let effect_id = effect.id(attempt.tenant(), identity);
-    let claim = match effect.claim(&attempt, effect_id, identity).await {
+    // Before anything is sent: an answer must not wait for its key.
+    let sealer = match attempt.gateway.sealer(attempt.tenant()).await {
+        Ok(sealer) => sealer,
+        Err(error) => return (Err(answer::stopped(error)), End::Released),
+    };
+    let claim = match effect.claim(&attempt, effect_id, identity, sealer.as_ref()).await {
         Ok(claim) => claim,
         Err(error) => return (Err(error), End::Released),
     };
-    let flow = Flow { attempt: &attempt, effect: &effect, effect_id };
+    let flow = Flow { attempt: &attempt, effect: &effect, effect_id, sealer };
     match flow.meet(claim).await {
         Ok((result, state)) => {
             let end = match (&result, state) {
@@ -53,6 +59,8 @@ struct Flow<'a> {
     attempt: &'a Arc<Attempt>,
     effect: &'a Effect,
     effect_id: EffectId,
+    /// What the answer is sealed with; none where answers are not sealed.
+    sealer: Option<DataKey>,
 }
 
 /// A held effect and how this send of it stands to earlier ones.
@@ -108,7 +116,7 @@ impl Flow<'_> {
     /// The recorded answer; or, where it names a version to be read, that version as it is now.
     async fn replay(&self, known: &Known) -> Result<Response, Error> {
         self.compare_upload(known).await?;
-        let recorded = answer::replay(self.attempt, known, self.effect_id)?;
+        let recorded = answer::replay(self.attempt, known, self.effect_id).await?;
         let Some(call) = self.effect.means.pinned_read() else { return Ok(recorded) };
         let version = call.pin().and_then(|pin| recorded.header(pin.header.0.as_str()));
         let sent = call.read_pinned(self.attempt, version.as_deref()).await?;
@@ -206,7 +214,8 @@ impl Flow<'_> {
         let (state, after) = effect::settle(carried.learned, held.earlier_unknown, verdict);
         let leave = unsent && held.known.send_again;
         let holder = held.known.holder;
-        let settling = Settling { attempt: self.attempt, effect_id: self.effect_id, holder, state, leave };
+        let (attempt, sealer) = (self.attempt, self.sealer.as_ref());
+        let settling = Settling { attempt, effect_id: self.effect_id, holder, state, leave, sealer };
         let settled = settling.settle(&carried).await;
         gateway.probe.reach(Point::AfterSettle).await;
         if !settled? {

@@ -19,17 +19,20 @@ pub struct Check {
 impl Gateway {
     /// Whether the delivery is signed with one of the hook's secrets. Without a hook it is not, and to say so takes as long. A
     /// secret that cannot be opened has signed nothing; the log says which.
-    pub fn is_signed(&self, check: Option<&Check>, signed: &Signed<'_>) -> bool {
-        let secrets = check.map(|check| self.secrets(check)).unwrap_or_default();
+    pub async fn is_signed(&self, check: Option<&Check>, signed: &Signed<'_>) -> bool {
+        let secrets = match check {
+            Some(check) => self.secrets(check).await,
+            None => Vec::new(),
+        };
         let secrets: Vec<&str> = secrets.iter().map(|secret| secret.as_str()).collect();
         scheme::is_signed(check.map(|check| &check.scheme), &secrets, signed)
     }
 
-    fn secrets(&self, check: &Check) -> Vec<Zeroizing<String>> {
+    async fn secrets(&self, check: &Check) -> Vec<Zeroizing<String>> {
         // Told only to those who look closely: anyone who knows a hook's name could write these lines.
         let mut opened = Vec::new();
         for (name, sealed) in &check.secrets {
-            match self.vault.open_sealed(&check.tenant, name, sealed) {
+            match self.vault.open_sealed(&check.tenant, name, sealed).await {
                 Ok(secret) => {
                     if check.scheme.key(&secret).is_none() {
                         tracing::debug!(tenant.id = check.tenant, "a hook's secret must be `whsec_` and Base64");

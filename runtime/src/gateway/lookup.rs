@@ -99,7 +99,8 @@ impl Gateway {
             None => due.lookup.clone(),
             Some(key) => self
                 .unsealed_text(&due.tenant, &effect_id, "lookup", key, &due.lookup)
-                .map_err(|e| Error::from(Refusal::Denied(e.to_string())))?,
+                .await
+                .map_err(answer::stopped)?,
         };
         let lookup: PinnedLookup = serde_json::from_str(&lookup).map_err(|_| corrupt("a look-up"))?;
         let lookup = lookup.at(due.first_sent_at).map_err(Refusal::InvalidRequest)?;
@@ -112,9 +113,12 @@ impl Gateway {
         if !lookup.exact && twin().await? {
             return Ok(Looked::Open);
         }
+        let sealer = self.sealer(&due.tenant).await.map_err(answer::stopped)?;
         let (status, headers, body) = self.ask(due, &lookup).await?;
         let (outcome, answer) = match lookup.says(status, &headers, &body, true) {
-            Says::Found(body) => (Outcome::Happened, Some(self.found(due, &effect_id, &headers, body))),
+            Says::Found(body) => {
+                (Outcome::Happened, Some(answer::seal(sealer.as_ref(), &effect_id, self.found(&headers, body))))
+            }
             // It may still arrive: whoever believes in its absence now could be wrong.
             Says::Absent if left_ms > 0 => {
                 resolution::look_again(store, &due.tenant, &due.effect_id, left_ms).await?;
@@ -177,15 +181,14 @@ impl Gateway {
         Policy::parse(&text).map_err(corrupt)
     }
 
-    fn found(&self, due: &Due, effect_id: &[u8; 32], headers: &HeaderMap, body: Vec<u8>) -> Answer {
-        let kept = Answer {
+    fn found(&self, headers: &HeaderMap, body: Vec<u8>) -> Answer {
+        Answer {
             status: 200,
             headers: answer::kept(headers, None),
             body: (body.len() <= self.config.max_kept_body_bytes).then_some(body),
             source: "looked-up".to_owned(),
             sealed_with: None,
-        };
-        answer::seal(self, &due.tenant, effect_id, kept)
+        }
     }
 }
 

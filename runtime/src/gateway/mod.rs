@@ -36,6 +36,7 @@ pub mod vault;
 
 use std::sync::Arc;
 
+pub use answer::seal as seal_answer;
 pub use attempt::{Attempt, Ending, Lease};
 pub use request::{
     Error, Identity, Lookup, LookupCondition, Options, Refusal, Request, Response, Source, Stop, is_host_header,

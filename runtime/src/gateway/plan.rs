@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderName;
 
+use super::answer;
 use super::attempt::Attempt;
 use super::files::Write;
 use super::http_call::HttpCall;
@@ -13,6 +14,7 @@ use super::request::{Error, Identity, Refusal};
 use super::slots;
 use super::transport::Sent;
 use super::upload::Upload;
+use super::vault::DataKey;
 use crate::effect::{Learned, OnUnknown, Resend};
 use crate::key::{self, EffectId, ProviderAccount};
 use crate::store::effect::Known;
@@ -136,12 +138,12 @@ impl Effect {
         attempt: &Arc<Attempt>,
         effect_id: EffectId,
         identity: key::Identity<'_>,
+        sealer: Option<&DataKey>,
     ) -> Result<ledger::Claim, Error> {
         let pins = self.means.pins(attempt, effect_id, self.issued_key.as_deref()).await?;
         let (keying, words) = describe(identity);
-        let sealed = attempt.gateway.config.seal_answers.then(|| attempt.gateway.vault.key_id());
-        let lookup = pins.lookup.map(|text| match &sealed {
-            Some(_) => attempt.gateway.sealed_text(attempt.tenant(), &effect_id.0, "lookup", &text),
+        let lookup = pins.lookup.map(|text| match sealer {
+            Some(key) => answer::sealed_text(key, &effect_id.0, "lookup", &text),
             None => text,
         });
         Ok(ledger::Claim {
@@ -165,7 +167,7 @@ impl Effect {
             resend: pins.resend.unwrap_or(Resend::Unsafe),
             on_unknown: self.on_unknown,
             lookup,
-            lookup_sealed_with: sealed,
+            lookup_sealed_with: sealer.map(DataKey::id),
             streamed: self.streamed,
         })
     }

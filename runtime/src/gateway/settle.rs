@@ -9,6 +9,7 @@ use super::attempt::Attempt;
 use super::plan::Carried;
 use super::request::{Error, Stop};
 use super::transport::{Body, Sent};
+use super::vault::DataKey;
 use crate::effect::{Learned, State};
 use crate::key::EffectId;
 use crate::store::effect::{self as ledger, Answer, Holder, Settlement};
@@ -43,6 +44,7 @@ pub struct Settling<'a> {
     pub state: State,
     /// A person's leave for one more send stands: nothing was sent.
     pub leave: bool,
+    pub sealer: Option<&'a DataKey>,
 }
 
 impl Settling<'_> {
@@ -100,7 +102,7 @@ impl Settling<'_> {
             source: carried.source.to_owned(),
             sealed_with: None,
         };
-        Some(answer::seal(&self.attempt.gateway, self.attempt.tenant(), &self.effect_id.0, kept))
+        Some(answer::seal(self.sealer, &self.effect_id.0, kept))
     }
 
     /// Another send has taken the effect, or it was settled meanwhile: this attempt is stale, but a success stays true.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::error::Error;
-use super::find::{Binaries, on_path};
+use super::find::{self, Binaries, on_path};
 use super::layout::Layout;
 
 /// Variables by which PostgreSQL's programs take settings that this module sets itself.
@@ -65,11 +65,11 @@ impl Account {
     pub fn command(&self, program: &Path, layout: &Layout) -> Command {
         let mut command = match self.prefix.split_first() {
             Some((setpriv, arguments)) => {
-                let mut command = Command::new(setpriv);
+                let mut command = find::command(setpriv);
                 command.args(arguments).arg(program);
                 command
             }
-            None => Command::new(program),
+            None => find::command(program),
         };
         for name in VARIABLES {
             command.env_remove(name);
@@ -118,7 +118,7 @@ impl Account {
         let Some((setpriv, arguments)) = self.prefix.split_first() else {
             return true;
         };
-        let status = Command::new(setpriv).args(arguments).args(["test", "-x"]).arg(path).current_dir("/").status();
+        let status = find::command(setpriv).args(arguments).args(["test", "-x"]).arg(path).current_dir("/").status();
         status.is_ok_and(|status| status.success())
     }
 }
@@ -174,7 +174,7 @@ fn setpriv(switches: &[&str]) -> Result<Vec<String>, String> {
     let path = on_path("setpriv").ok_or("setpriv was not found")?;
     let mut prefix = vec![path.to_str().ok_or("setpriv's path is not UTF-8")?.to_owned()];
     prefix.extend(switches.iter().chain(&["--pdeathsig", "INT"]).map(|switch| (*switch).to_owned()));
-    let trial = Command::new(&prefix[0])
+    let trial = find::command(&prefix[0])
         .args(&prefix[1..])
         .arg("true")
         .current_dir("/")

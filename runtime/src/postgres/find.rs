@@ -1,6 +1,7 @@
 //! Finds PostgreSQL's programs: the setting, else PATH, else the places where systems put them, newest first.
 //! An existing data directory decides the version. It must never run anything but `postgres --version`.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -60,9 +61,21 @@ pub(super) fn find(bin_dir: Option<&Path>, data: Option<(PathBuf, u32)>) -> Resu
     fitting.ok_or_else(|| Error::Version { dir, data, found: versions.join(", ") })
 }
 
+/// Variables with secrets that no other program needs.
+const SECRETS: [&str; 4] = ["DATABASE_URL", "DEEDBOX_TOKEN", "DEEDBOX_MASTER_KEY", "DEEDBOX_OTHER_MASTER_KEYS"];
+
+/// A command that inherits no secret from our surroundings.
+pub(super) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for name in SECRETS {
+        command.env_remove(name);
+    }
+    command
+}
+
 /// Where the shell finds a program, with links followed.
 pub(super) fn on_path(program: &str) -> Option<PathBuf> {
-    let output = Command::new("sh").args(["-c", "command -v \"$1\"", "sh", program]).output().ok()?;
+    let output = command("sh").args(["-c", "command -v \"$1\"", "sh", program]).output().ok()?;
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
     path.canonicalize().ok()
 }
@@ -115,7 +128,7 @@ fn inspect(dir: &Path) -> Result<Binaries, String> {
         }
     }
     let output =
-        Command::new(dir.join("postgres")).arg("--version").output().map_err(|error| format!("postgres: {error}"))?;
+        command(dir.join("postgres")).arg("--version").output().map_err(|error| format!("postgres: {error}"))?;
     let words = String::from_utf8_lossy(&output.stdout).into_owned();
     let major = major(&words).ok_or_else(|| format!("`postgres --version` said {words:?}"))?;
     Ok(Binaries { dir, major })

@@ -2,7 +2,6 @@
 //! nobody uses it. It must never signal a process that is not a PostgreSQL server working in this very directory.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::account::Account;
@@ -54,7 +53,7 @@ fn names_postgres(pid: u32) -> bool {
     if let Ok(name) = std::fs::read_to_string(proc(pid).join("comm")) {
         return name.trim_end() == "postgres";
     }
-    let output = Command::new("ps").args(["-o", "comm=", "-p", &pid.to_string()]).output();
+    let output = super::find::command("ps").args(["-o", "comm=", "-p", &pid.to_string()]).output();
     output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("postgres"))
 }
 

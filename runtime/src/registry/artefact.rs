@@ -10,6 +10,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use uuid::Uuid;
 use wasmtime::component::Component;
+use zeroize::Zeroizing;
 
 use super::sweep;
 use crate::host::{Engine, compatibility};
@@ -52,7 +53,7 @@ impl Code {
 #[derive(Clone)]
 pub struct Artefacts {
     dir: Arc<Dir>,
-    key: [u8; 32],
+    key: Zeroizing<[u8; 32]>,
     max_bytes: u64,
 }
 
@@ -68,7 +69,7 @@ pub struct CacheError(PathBuf, std::io::Error);
 
 impl Artefacts {
     /// Opens the directory, which is made if it is not there. `key` must not be kept in it. `max_bytes`: of all files.
-    pub fn open(path: &Path, key: [u8; 32], max_bytes: u64) -> Result<Self, CacheError> {
+    pub fn open(path: &Path, key: Zeroizing<[u8; 32]>, max_bytes: u64) -> Result<Self, CacheError> {
         let failed = |e| CacheError(path.to_owned(), e);
         Dir::create_ambient_dir_all(path, ambient_authority()).map_err(failed)?;
         let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(failed)?;
@@ -156,7 +157,7 @@ mod tests {
     }
 
     fn opened(place: &TempDir, key: u8, max_bytes: u64) -> Artefacts {
-        Artefacts::open(place.path(), [key; 32], max_bytes).unwrap()
+        Artefacts::open(place.path(), Zeroizing::new([key; 32]), max_bytes).unwrap()
     }
 
     fn code() -> Code {

@@ -4,7 +4,9 @@
 //! rows of a tenant may lie anywhere. The few that cross tenants: `lease::lease`, `lease::renew` and `lease::give_back` (a
 //! worker's own runs), the duties `duty::rescue`, `duty::promote`, `duty::expire`, `duty::end` and
 //! `duty::escape_left`, `resolution::take_due`, `callback::take_due`, `callback::give_up`, `event::renumber`,
-//! `retention::sweep`, `request_key::sweep`, and `tenant::list`. A test reads all statements and holds them to this list.
+//! `retention::sweep`, `request_key::sweep`, `tenant::list`, and what looks after keys: `sealing_key::masters`,
+//! `sealing_key::wrapped_by_others`, `sealing_key::in_use`, `reseal::masters_of_secrets`, `reseal::direct`.
+//! A test reads all statements and holds them to this list.
 //!
 //! No transaction is open while a guest runs or a provider is called: what a run or an effect needs is one statement. Each
 //! such function takes one owned request and gives one answer, so that many requests can be gathered into one statement
@@ -44,9 +46,11 @@ pub mod provenance;
 pub mod provider;
 pub mod rate;
 pub mod request_key;
+pub mod reseal;
 pub mod resolution;
 pub mod retention;
 pub mod run;
+pub mod sealing_key;
 pub mod secret;
 pub mod send;
 pub mod signal;

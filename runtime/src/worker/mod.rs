@@ -19,6 +19,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use zeroize::Zeroizing;
 
 use crate::config::{RetentionConfig, WorkerConfig, ms};
 use crate::gateway::Gateway;
@@ -39,7 +40,7 @@ pub struct Worker {
     registry: Arc<Registry>,
     config: WorkerConfig,
     retention: RetentionConfig,
-    random_secret: [u8; 32],
+    random_secret: Zeroizing<[u8; 32]>,
     leases: Leases,
     versions: Versions,
 }
@@ -60,7 +61,7 @@ pub struct Parts {
     pub config: WorkerConfig,
     pub retention: RetentionConfig,
     /// The deployment's secret for stable random numbers.
-    pub random_secret: [u8; 32],
+    pub random_secret: Zeroizing<[u8; 32]>,
 }
 
 impl std::fmt::Debug for Parts {

@@ -37,6 +37,11 @@ impl Client {
         Self { token: Some(token.to_owned()), ..self.clone() }
     }
 
+    /// Another server, asked with the same token.
+    pub fn at(&self, origin: &str) -> Self {
+        Self { origin: origin.to_owned(), ..self.clone() }
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send(self.request(Method::GET, path)).await
     }

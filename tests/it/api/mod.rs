@@ -42,6 +42,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::harness::own_server::user;
+use crate::harness::proxy::{Proxy, Target, Way};
 use crate::harness::{Database, World, component, config, node, tokens};
 use crate::worker::until;
 use client::Client;
@@ -67,7 +69,7 @@ impl Api {
     /// A node that serves and works.
     pub async fn working() -> Self {
         let api = Self::idle().await;
-        let worker = Arc::new(node(&api.world.database, "worker", config(), probe::none()));
+        let worker = Arc::new(node(&api.world.database, "worker", config(), probe::none()).await);
         let stop = api.stop.clone();
         tokio::spawn(async move { worker.work(stop).await });
         api
@@ -193,11 +195,22 @@ impl Api {
 
 /// Serves the database on a port of its own; gives the address.
 pub async fn serve(database: &Database, config: Config, stop: CancellationToken) -> String {
-    let node = Arc::new(node(database, "api", config, probe::none()));
+    let node = Arc::new(node(database, "api", config, probe::none()).await);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { node.serve(listener, stop).await.unwrap() });
     origin
+}
+
+/// Serves a database that is away for as long as the proxy is there; gives the address.
+pub async fn serve_alone(stop: CancellationToken) -> (String, Proxy) {
+    let database = Database::fresh().await;
+    let proxy = Proxy::start(Target::of_url(&database.url), 1).await;
+    let behind = Database { url: proxy.url(user(), database.name()) };
+    let origin = serve(&behind, config(), stop).await;
+    proxy.set(Way::Refuse);
+    proxy.cut();
+    (origin, proxy)
 }
 
 /// Makes a token of a tenant.

@@ -151,7 +151,7 @@ async fn a_reader_that_reads_slowly_gets_all_of_it() {
 async fn a_shutdown_ends_what_is_idle_and_answers_what_is_open() {
     let api = with(|_| {}).await;
     api.deploy("noop", json!({})).await;
-    let node = node(&api.world.database, "another", config(), deedbox::probe::none());
+    let node = node(&api.world.database, "another", config(), deedbox::probe::none()).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     let stop = CancellationToken::new();

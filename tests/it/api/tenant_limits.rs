@@ -276,7 +276,7 @@ async fn a_send_goes_nowhere_that_the_tenant_may_not_reach() {
     // Another node, which has not read the limits before.
     limit(&api, json!({ "egress": ["127.0.0.1"] })).await;
     let run = api.start("send", json!({ "calls": [api.charge("a")] })).await;
-    work(&api.world.second("fresh", deedbox::probe::none())).await;
+    work(&api.world.second("fresh", deedbox::probe::none()).await).await;
     assert_eq!(api.run(&run).await["output"][0]["status"], 201);
 }
 

@@ -36,7 +36,7 @@ impl Clock for Ahead {
 /// Another node on the same database, with a clock that is ahead; a client of `acme` there.
 async fn second(api: &Api, ahead_ms: u64, stop: CancellationToken) -> Client {
     let clock = Arc::new(Ahead(Duration::from_millis(ahead_ms)));
-    let node = Arc::new(node_by(&api.world.database, "ahead", config(), clock, probe::none()));
+    let node = Arc::new(node_by(&api.world.database, "ahead", config(), clock, probe::none()).await);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { node.serve(listener, stop).await.unwrap() });

@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 
 use chrono::TimeDelta;
 use deedbox::clock::{Clock, SystemClock};
-use deedbox::gateway::vault::MasterKey;
 use deedbox::node::{Node, NodeSettings};
 use deedbox::probe;
 use deedbox_books::Behaviour;
@@ -57,19 +56,19 @@ struct Working {
 }
 
 impl Working {
-    fn begin(world: &World, name: &str, clock: Arc<Skewed>) -> Self {
+    async fn begin(world: &World, name: &str, clock: Arc<Skewed>) -> Self {
         let mut config = config();
         config.worker.lease_ms = 1_500;
         config.gateway.default_send_ms = 60_000;
         config.gateway.max_send_ms = 60_000;
         let settings = NodeSettings {
             database_url: world.database.url.clone(),
-            master_key: MasterKey::read(&shared::master_key_file()).unwrap(),
+            master_keys: shared::master_keys(),
             cache_dir: shared::cache_dir(),
             config,
             name: name.to_owned(),
         };
-        let node = Node::open_with(settings, clock, probe::none()).unwrap();
+        let node = Node::open_with(settings, clock, probe::none()).await.unwrap();
         let stop = CancellationToken::new();
         let ended = stop.clone();
         Self { task: tokio::spawn(async move { node.work(ended).await }), stop }
@@ -100,7 +99,7 @@ async fn clocks_that_differ_by_minutes_take_no_live_lease_and_shift_no_retry() {
     let pause = json!({ "retry": { "initial_interval": "1s", "backoff_coefficient": 1.0, "max_attempts": 5 } });
     world.deploy("fail-until", "stripe", pause).await;
     let (ahead, behind) = (Skewed::by(APART_MS), Skewed::by(-APART_MS));
-    let nodes = [Working::begin(world, "ahead", ahead.clone()), Working::begin(world, "behind", behind)];
+    let nodes = [Working::begin(world, "ahead", ahead.clone()).await, Working::begin(world, "behind", behind).await];
     let mut held = Vec::new();
     for number in 0..HELD {
         held.push(world.start("send", stage.calls().charge(number)).await);

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use crate::cli::program::{Running, deedbox, place};
-use crate::harness::{Database, http, long, tell};
+use crate::harness::{Database, http, long, shared, tell};
 
 const REPLICAS: usize = 5;
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -26,6 +26,7 @@ async fn empty() -> Database {
 fn replica(database: &Database, dir: &Path, i: usize) -> Running {
     let mut command = deedbox(&["--json", "up", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
     command.arg("--data-dir").arg(dir.join(i.to_string()));
+    command.arg("--master-key-file").arg(shared::master_key_file());
     Running::start(command, dir.join(format!("{i}.log")))
 }
 

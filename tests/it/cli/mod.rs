@@ -7,6 +7,7 @@ mod demo;
 mod events;
 mod fleet;
 mod hooks;
+mod keys;
 mod modules;
 pub mod program;
 mod questions;

@@ -20,7 +20,7 @@ const ENDED_WITHIN: Duration = Duration::from_secs(120);
 /// How soon a run gets somewhere.
 const SOON: Duration = Duration::from_secs(30);
 /// What would change the programs' settings if it came from the tests' own surroundings.
-const OWN: [&str; 14] = [
+const OWN: [&str; 20] = [
     "DATABASE_URL",
     "DEEDBOX_URL",
     "DEEDBOX_TOKEN",
@@ -30,7 +30,13 @@ const OWN: [&str; 14] = [
     "DEEDBOX_LOG",
     "DEEDBOX_LOG_FORMAT",
     "DEEDBOX_NAME",
+    "DEEDBOX_MASTER_KEY",
     "DEEDBOX_MASTER_KEY_FILE",
+    "DEEDBOX_MASTER_KEY_COMMAND",
+    "DEEDBOX_OTHER_MASTER_KEYS",
+    "DEEDBOX_OTHER_MASTER_KEY_FILES",
+    "DEEDBOX_OTHER_MASTER_KEY_COMMANDS",
+    "DEEDBOX_CORE_DUMPS",
     "DEEDBOX_CACHE_DIR",
     "DEEDBOX_CA_CERT",
     "DEEDBOX_TLS_CERT",

@@ -20,7 +20,7 @@ async fn two_runs_at_one_moment_on_two_workers_make_one_effect() {
     let call = charge(&world, json!({ "n": 1 }));
     let runs =
         [world.start("send", json!({ "calls": [call] })).await, world.start("send", json!({ "calls": [call] })).await];
-    let second = world.second("two", probe::none());
+    let second = world.second("two", probe::none()).await;
     let (one, two) = (world.node.worker().clone(), second.worker().clone());
     let working =
         [tokio::spawn(async move { one.run_once().await }), tokio::spawn(async move { two.run_once().await })];
@@ -53,7 +53,7 @@ async fn a_run_that_waits_too_long_for_another_is_told_in_flight() {
     let working = tokio::spawn(async move { worker.run_once().await });
     world.books.wait_for_applied(1, std::time::Duration::from_secs(10)).await.unwrap();
     let second = world.start("send", json!({ "calls": [call] })).await;
-    let other = world.second("two", probe::none());
+    let other = world.second("two", probe::none()).await;
     assert!(other.worker().run_once().await.unwrap());
     assert_eq!(world.output(second).await[0]["error"], "in-flight");
     world.books.release().await.unwrap();

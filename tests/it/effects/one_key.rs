@@ -26,7 +26,7 @@ async fn all_sends_of_an_effect_carry_one_key_and_no_other_effect_has_it() {
     let calls = [named(&world.charges(), "first"), post(&world.charges(), json!({ "n": 2 }))];
     let then = ["fail", "fail", "fail", "fail", "return"];
     let run = world.start("send", json!({ "calls": calls, "then": then })).await;
-    let second = world.second("two", probe::none());
+    let second = world.second("two", probe::none()).await;
     for worker in [&world.node, &second, &world.node, &second, &world.node] {
         work_once(worker).await;
     }
@@ -73,7 +73,7 @@ async fn a_profile_that_is_edited_between_two_attempts_does_not_change_an_effect
     work_once(&world.node).await;
 
     write_profile(profiles.path(), "2", "X-Other-Key", "hex");
-    let second = node(&world.database, "two", with_profiles(profiles.path()), probe::none());
+    let second = node(&world.database, "two", with_profiles(profiles.path()), probe::none()).await;
     work_once(&second).await;
     assert_eq!(statuses(&world, run).await, [201]);
     let arrivals = world.books.arrivals().await.unwrap();

@@ -54,7 +54,7 @@ async fn a_writer_that_wakes_after_its_lease_changes_nothing() {
     first.freeze().await;
     assert_eq!(desk.names("").len(), 1);
     desk.world.expire_leases().await;
-    let second = node(&desk.world.database, "two", desk.config.clone(), probe::none());
+    let second = node(&desk.world.database, "two", desk.config.clone(), probe::none()).await;
     work(&second).await;
     assert_eq!(desk.world.output(run).await[0]["source"], "sent");
     assert_eq!((desk.names(""), desk.read("a.csv").as_str()), (vec!["a.csv".to_owned()], "old"));
@@ -73,7 +73,7 @@ async fn a_writer_that_is_late_without_knowing_it_changes_nothing() {
     let first = Victim::start(&desk.world, "one", desk.config.clone(), Some(Point::BeforeRename));
     first.held().await;
     desk.world.expire_leases().await;
-    let second = node(&desk.world.database, "two", desk.config.clone(), probe::none());
+    let second = node(&desk.world.database, "two", desk.config.clone(), probe::none()).await;
     work(&second).await;
     let later = desk.start(json!([{ "path": "exports/a.csv", "text": "new" }])).await;
     work(&second).await;

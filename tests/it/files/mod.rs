@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use deedbox::clock::SystemClock;
 use deedbox::config::{Config, DirectoryConfig};
-use deedbox::gateway::vault::MasterKey;
 use deedbox::node::{Node, NodeSettings};
 use deedbox::store::ledger;
 use deedbox_books::Options;
@@ -267,13 +266,13 @@ async fn a_node_does_not_start_with_a_directory_that_it_cannot_use() {
         config.files.directories = granting(&[(name, path, &[])]);
         let settings = NodeSettings {
             database_url: desk.world.database.url.clone(),
-            master_key: MasterKey::read(&shared::master_key_file()).unwrap(),
+            master_keys: shared::master_keys(),
             cache_dir: shared::cache_dir(),
             config,
             name: "bad".to_owned(),
         };
         let clock = std::sync::Arc::new(SystemClock);
-        let error = Node::open_with(settings, clock, deedbox::probe::none()).unwrap_err().to_string();
+        let error = Node::open_with(settings, clock, deedbox::probe::none()).await.unwrap_err().to_string();
         assert!(error.contains(said) && error.contains("files.directories"), "{error}");
     }
 }

@@ -11,6 +11,8 @@ use deedbox::store::Store;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::Mutex;
 
+use super::shared;
+
 static SERVER: OnceLock<String> = OnceLock::new();
 static CLONING: Mutex<()> = Mutex::const_new(());
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -74,6 +76,7 @@ fn start() -> String {
         deedbox::store::create_database(&url, TEMPLATE).await.unwrap();
         let template = Store::connect(&server.url(TEMPLATE), 2).unwrap();
         template.migrate().await.unwrap();
+        shared::found(&template).await;
         template.close().await;
         // The server ends with this process, by the signal that the launcher asked the kernel for.
         std::mem::forget(server);

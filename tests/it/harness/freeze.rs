@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use deedbox::clock::{Clock, SystemClock};
 use deedbox::config::Config;
-use deedbox::gateway::vault::MasterKey;
 use deedbox::node::{Node, NodeSettings};
 use deedbox::probe::{Point, Probe};
 use tokio_util::sync::CancellationToken;
@@ -44,7 +43,7 @@ impl Victim {
         let (thaw, thawed) = mpsc::channel();
         let settings = NodeSettings {
             database_url: world.database.url.clone(),
-            master_key: MasterKey::read(&shared::master_key_file()).unwrap(),
+            master_keys: shared::master_keys(),
             cache_dir: shared::cache_dir(),
             config,
             name: name.to_owned(),
@@ -114,7 +113,7 @@ struct Life {
 fn live(settings: NodeSettings, (clock, hold): (Arc<LateClock>, Arc<Hold>), life: &Life) -> Option<bool> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let did = runtime.block_on(async {
-        let node = Node::open_with(settings, clock, hold).unwrap();
+        let node = Node::open_with(settings, clock, hold).await.unwrap();
         let frozen = async {
             life.freeze.cancelled().await;
             life.frozen.cancel();

@@ -9,6 +9,7 @@ use deedbox::store::{self, Store};
 
 use super::database::{self, Database};
 use super::proxy::Target;
+use super::shared;
 
 #[derive(Debug)]
 pub struct OwnServer {
@@ -38,6 +39,7 @@ impl OwnServer {
         let database = Database { url: server.url(name) };
         let store = Store::connect(&database.url, 2).unwrap();
         store.migrate().await.unwrap();
+        shared::found(&store).await;
         store.close().await;
         database
     }

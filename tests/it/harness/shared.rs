@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use deedbox::gateway::vault::MasterKey;
-use deedbox::store;
+use deedbox::gateway::vault::{self, MasterKey, MasterKeys};
+use deedbox::store::{self, Store};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
@@ -20,6 +20,16 @@ pub fn master_key_file() -> PathBuf {
     path
 }
 
+/// The same, read.
+pub fn master_keys() -> MasterKeys {
+    MasterKey::read(&master_key_file()).unwrap().into()
+}
+
+/// Gives a database that is made for a test the keys that all others have: else compiled code of one would be no good for another.
+pub async fn found(store: &Store) {
+    vault::found(store, &MasterKey::read(&master_key_file()).unwrap()).await.unwrap();
+}
+
 pub fn cache_dir() -> PathBuf {
     dir().join("cache")
 }
@@ -28,7 +38,7 @@ pub fn cache_dir() -> PathBuf {
 pub async fn compile_guests_once(database: &Database) {
     COMPILED
         .get_or_init(|| async {
-            let node = node(database, "compiler", config(), deedbox::probe::none());
+            let node = node(database, "compiler", config(), deedbox::probe::none()).await;
             store::tenant::create(node.store(), "compiler").await.unwrap();
             for name in
                 ["charge_once.wasm", "deedbox_test_guests.wasm", "deedbox_test_guests_wasi_http.wasm", "hazards.wasm"]

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use deedbox::clock::{Clock, SystemClock};
 use deedbox::config::Config;
-use deedbox::gateway::vault::MasterKey;
 use deedbox::node::{Node, NodeSettings};
 use deedbox::policy::{Policy, Span};
 use deedbox::probe::{self, Probe};
@@ -58,14 +57,14 @@ impl World {
         shared::compile_guests_once(&database).await;
         let dir = tempfile::tempdir().unwrap();
         let (books, provider) = provider(dir.path().join("books"), options).await;
-        let node = node(&database, "one", config, probe::none());
+        let node = node(&database, "one", config, probe::none()).await;
         store::tenant::create(node.store(), TENANT).await.unwrap();
         Self { database, node, books, dir, _provider: provider }
     }
 
     /// Another worker on the same database.
-    pub fn second(&self, name: &str, probe: Arc<dyn Probe>) -> Node {
-        node(&self.database, name, config(), probe)
+    pub async fn second(&self, name: &str, probe: Arc<dyn Probe>) -> Node {
+        node(&self.database, name, config(), probe).await
     }
 
     pub fn origin(&self) -> String {
@@ -224,20 +223,26 @@ pub async fn work_once(node: &Node) {
     }
 }
 
-pub fn node(database: &Database, name: &str, config: Config, probe: Arc<dyn Probe>) -> Node {
-    node_by(database, name, config, Arc::new(SystemClock), probe)
+pub async fn node(database: &Database, name: &str, config: Config, probe: Arc<dyn Probe>) -> Node {
+    node_by(database, name, config, Arc::new(SystemClock), probe).await
 }
 
 /// A node that goes by another clock.
-pub fn node_by(database: &Database, name: &str, config: Config, clock: Arc<dyn Clock>, probe: Arc<dyn Probe>) -> Node {
+pub async fn node_by(
+    database: &Database,
+    name: &str,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    probe: Arc<dyn Probe>,
+) -> Node {
     let settings = NodeSettings {
         database_url: database.url.clone(),
-        master_key: MasterKey::read(&shared::master_key_file()).unwrap(),
+        master_keys: shared::master_keys(),
         cache_dir: shared::cache_dir(),
         config,
         name: name.to_owned(),
     };
-    Node::open_with(settings, clock, probe).unwrap()
+    Node::open_with(settings, clock, probe).await.unwrap()
 }
 
 /// A provider that keeps its books there, and the task that serves it.

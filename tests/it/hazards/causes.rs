@@ -61,7 +61,7 @@ async fn a_charge_that_is_handed_to_two_workers_is_made_once() {
     let first = Victim::start(&world, "one", settings(), None);
     world.books.wait_for_applied(1, PATIENCE).await.unwrap();
     world.expire_leases().await;
-    let second = node(&world.database, "two", settings(), probe::none());
+    let second = node(&world.database, "two", settings(), probe::none()).await;
     assert!(second.worker().run_once().await.unwrap(), "the second works while the first waits");
     assert_eq!(world.books.arrivals().await.unwrap().len(), 2, "both are at the provider");
     world.books.release().await.unwrap();

@@ -54,7 +54,7 @@ async fn a_credential_opens_the_server_and_shows_nowhere() {
     assert!(entries(&world).await.is_empty());
 
     // Another node has no opened credential in memory.
-    let second = world.second("two", deedbox::probe::none());
+    let second = world.second("two", deedbox::probe::none()).await;
     world.node.gateway().vault().put(TENANT, "key", CREDENTIAL).await.unwrap();
     let run = world.start("publish", json!({ "messages": [message("a")] })).await;
     crate::harness::work(&second).await;

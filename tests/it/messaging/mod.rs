@@ -89,7 +89,7 @@ async fn a_replay_sends_nothing_and_needs_no_server() {
     assert_eq!(watch.ids().await.len(), 3);
     server.stop();
     // Another node has asked nobody how long ids are remembered.
-    let second = world.second("two", deedbox::probe::none());
+    let second = world.second("two", deedbox::probe::none()).await;
     work_once(&second).await;
     let output = world.output(run).await;
     let told: Vec<_> = output.as_array().unwrap().iter().map(|m| (&m["source"], &m["sequence"])).collect();

@@ -20,7 +20,7 @@ async fn a_message_whose_worker_died_is_published_again_under_its_id_and_kept_on
     first.held().await;
     first.kill().await;
     world.expire_leases().await;
-    let second = node(&world.database, "two", config(), probe::none());
+    let second = node(&world.database, "two", config(), probe::none()).await;
     work(&second).await;
     let output = world.output(run).await;
     assert_eq!((&output[0]["duplicate"], &output[0]["sequence"]), (&json!(true), &json!(1)), "{output}");

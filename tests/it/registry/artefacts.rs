@@ -1,15 +1,15 @@
 //! Compiled code on disk. Where a test must show that it was or was not loaded, the stored component is made useless:
 //! then a run can only succeed with code from the disk.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use deedbox::gateway::vault::MasterKey;
+use deedbox::gateway::vault::{MasterKey, MasterKeys};
 use deedbox::node::{Node, NodeSettings};
 use deedbox::{clock::SystemClock, probe};
 use serde_json::json;
 
-use crate::harness::{TENANT, World, component, config, work};
+use crate::harness::{TENANT, World, component, config, shared, work};
 use crate::wat_component::WatComponent;
 
 const GUESTS: &str = "deedbox_test_guests.wasm";
@@ -25,7 +25,7 @@ impl Place {
     async fn with_compiled_noop() -> Self {
         let place = Self::empty().await;
         place.world.deploy("noop", "stripe", json!({ "retry": { "max_attempts": 1 } })).await;
-        assert_eq!(place.outcome_on(&place.restarted()).await, "completed");
+        assert_eq!(place.outcome_on(&place.restarted().await).await, "completed");
         place
     }
 
@@ -36,19 +36,31 @@ impl Place {
     }
 
     /// The node once more, with nothing in memory.
-    fn restarted(&self) -> Node {
-        self.node(&self.cache, "own.key")
+    async fn restarted(&self) -> Node {
+        self.node(shared::master_keys()).await
     }
 
-    fn node(&self, cache: &Path, master_key: &str) -> Node {
+    /// A node whose fleet has other keys.
+    async fn of_another_fleet(&self) -> Node {
+        let stranger = MasterKey::read_or_create(&self.world.dir.path().join("stranger.key")).unwrap();
+        self.forget_keys().await;
+        self.node(stranger.into()).await
+    }
+
+    /// The next node makes the fleet's keys anew, from its master key, because the database has been used.
+    async fn forget_keys(&self) {
+        self.world.database.execute("delete from sealing_keys").await;
+    }
+
+    async fn node(&self, master_keys: MasterKeys) -> Node {
         let settings = NodeSettings {
             database_url: self.world.database.url.clone(),
-            master_key: MasterKey::read_or_create(&self.world.dir.path().join(master_key)).unwrap(),
-            cache_dir: cache.to_owned(),
+            master_keys,
+            cache_dir: self.cache.clone(),
             config: config(),
             name: "elsewhere".to_owned(),
         };
-        Node::open_with(settings, Arc::new(SystemClock), probe::none()).unwrap()
+        Node::open_with(settings, Arc::new(SystemClock), probe::none()).await.unwrap()
     }
 
     /// How the only attempt of a new run ends on that node.
@@ -85,7 +97,7 @@ impl Place {
 async fn a_restarted_node_uses_its_compiled_code() {
     let place = Place::with_compiled_noop().await;
     place.spoil_stored_bytes().await;
-    assert_eq!(place.outcome_on(&place.restarted()).await, "completed");
+    assert_eq!(place.outcome_on(&place.restarted().await).await, "completed");
 }
 
 /// F-G01.
@@ -96,12 +108,12 @@ async fn a_changed_file_is_never_loaded_and_is_written_anew() {
     for bad in changed(&std::fs::read(&file).unwrap()) {
         std::fs::write(&file, &bad).unwrap();
         place.spoil_stored_bytes().await;
-        let node = place.restarted();
+        let node = place.restarted().await;
         assert_eq!(place.outcome_on(&node).await, "module-unavailable");
         place.put_stored_bytes(&component(GUESTS)).await;
         assert_eq!(place.outcome_on(&node).await, "completed");
         place.spoil_stored_bytes().await;
-        assert_eq!(place.outcome_on(&place.restarted()).await, "completed", "the file was not written anew");
+        assert_eq!(place.outcome_on(&place.restarted().await).await, "completed", "the file was not written anew");
     }
 }
 
@@ -119,13 +131,14 @@ fn changed(good: &[u8]) -> Vec<Vec<u8>> {
 
 /// F-G01.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_another_master_key_vouches_for_is_never_loaded() {
+async fn a_file_that_another_fleets_key_vouches_for_is_never_loaded() {
     let place = Place::with_compiled_noop().await;
     std::fs::remove_file(place.file()).unwrap();
-    assert_eq!(place.outcome_on(&place.node(&place.cache, "stranger.key")).await, "completed");
+    assert_eq!(place.outcome_on(&place.of_another_fleet().await).await, "completed");
     place.spoil_stored_bytes().await;
-    assert_eq!(place.outcome_on(&place.restarted()).await, "module-unavailable");
-    assert_eq!(place.outcome_on(&place.node(&place.cache, "stranger.key")).await, "completed");
+    place.forget_keys().await;
+    assert_eq!(place.outcome_on(&place.restarted().await).await, "module-unavailable");
+    assert_eq!(place.outcome_on(&place.of_another_fleet().await).await, "completed");
 }
 
 /// A file that is good for one component is nothing for another.
@@ -135,10 +148,10 @@ async fn a_file_under_the_name_of_another_component_is_never_loaded() {
     let file = place.file();
     std::fs::remove_file(&file).unwrap();
     let other = WatComponent { names: vec!["noop"], ..Default::default() }.bytes();
-    place.restarted().registry().upload(TENANT, other.into()).await.unwrap();
+    place.restarted().await.registry().upload(TENANT, other.into()).await.unwrap();
     std::fs::rename(place.file(), &file).unwrap();
     place.spoil_stored_bytes().await;
-    assert_eq!(place.outcome_on(&place.restarted()).await, "module-unavailable");
+    assert_eq!(place.outcome_on(&place.restarted().await).await, "module-unavailable");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,7 +159,7 @@ async fn each_node_compiles_for_itself() {
     let mut place = Place::with_compiled_noop().await;
     let first = place.file();
     place.cache = place.world.dir.path().join("second-cache");
-    let second = place.restarted();
+    let second = place.restarted().await;
     assert!(place.files().is_empty());
     assert_eq!(place.outcome_on(&second).await, "completed");
     assert_eq!(place.file().file_name(), first.file_name());
@@ -156,7 +169,7 @@ async fn each_node_compiles_for_itself() {
 async fn an_upload_that_is_refused_leaves_nothing_on_the_disk() {
     let place = Place::empty().await;
     let refused = WatComponent { describe: "(unreachable)", ..Default::default() }.bytes();
-    let error = place.restarted().registry().upload(TENANT, refused.into()).await.unwrap_err();
+    let error = place.restarted().await.registry().upload(TENANT, refused.into()).await.unwrap_err();
     assert!(error.to_string().contains("`describe` ended with trap"), "{error}");
     assert_eq!(place.files(), [] as [PathBuf; 0]);
 }
@@ -168,5 +181,5 @@ async fn stored_bytes_with_another_digest_are_not_run() {
     let other = WatComponent { names: vec!["noop"], ..Default::default() }.bytes();
     place.put_stored_bytes(&other).await;
     place.cache = place.world.dir.path().join("second-cache");
-    assert_eq!(place.outcome_on(&place.restarted()).await, "module-unavailable");
+    assert_eq!(place.outcome_on(&place.restarted().await).await, "module-unavailable");
 }

@@ -16,7 +16,7 @@ async fn outputs_of_two_attempts(world: &World, run: uuid::Uuid) -> [Value; 2] {
         .database
         .execute("update runs set state = 'queued', ended_at = null, output = null, rank = deedbox_now()")
         .await;
-    work(&world.second("two", probe::none())).await;
+    work(&world.second("two", probe::none()).await).await;
     let second = world.output(run).await;
     assert_eq!(world.attempts(run).await.len(), 2);
     [first, second]

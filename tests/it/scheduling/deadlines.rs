@@ -105,7 +105,7 @@ async fn a_retry_time_outlives_its_worker() {
     let run = world.start("fail-until", json!({ "attempt": 2 })).await;
     work_once(&world.node).await;
     assert_eq!(world.run(run).await.state, "waiting");
-    let other = world.second("after the restart", deedbox::probe::none());
+    let other = world.second("after the restart", deedbox::probe::none()).await;
     assert!(!other.worker().run_once().await.unwrap(), "not before its time");
     world.database.advance_seconds(301).await;
     work_once(&other).await;

@@ -20,7 +20,7 @@ async fn seventy_thousand_lost_runs_are_taken_back() {
     world.database.execute(lost).await;
     let began = Instant::now();
     // Two nodes at once: a batch is never taken twice.
-    let other = world.second("two", deedbox::probe::none());
+    let other = world.second("two", deedbox::probe::none()).await;
     let nodes = [world.node.store().clone(), other.store().clone()];
     let rescuing = nodes.map(|store| tokio::spawn(async move { rescue_all(&store).await }));
     let mut all = (0, 0);

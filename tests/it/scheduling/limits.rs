@@ -68,7 +68,7 @@ async fn an_activitys_limit_holds_on_all_nodes_and_its_queue_goes_on() {
         let call = json!({ "method": "POST", "url": world.charges(), "json": {} });
         runs.push(world.start("send", json!({ "calls": [call] })).await);
     }
-    let second = world.second("two", deedbox::probe::none());
+    let second = world.second("two", deedbox::probe::none()).await;
     let workers = [worker_of(&world.node), worker_of(&second)];
     let give_up = std::time::Instant::now() + std::time::Duration::from_secs(30);
     loop {

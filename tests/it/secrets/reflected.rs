@@ -1,10 +1,10 @@
 //! A provider that reflects the credential that it was sent: nobody gets to see it.
 
-use deedbox_books::Behaviour;
+use deedbox_books::{Behaviour, Options};
 use serde_json::{Value, json};
 
 use super::{TENANT, call, policy, tables_with};
-use crate::harness::{World, logs};
+use crate::harness::{World, logs, provider};
 
 /// With characters that every encoding treats in its own way.
 const SECRET: &str = "sk_live_4eC39H+/=qLyjWDarjtT1zdp7dc";
@@ -89,4 +89,34 @@ async fn nothing_that_a_guest_writes_is_replaced_by_a_secret() {
     assert!(arrival.path_and_query.contains("secret"), "{}", arrival.path_and_query);
     let elsewhere = arrival.headers.iter().filter(|(name, _)| name != "authorization");
     assert!(elsewhere.into_iter().all(|(_, value)| !value.contains(SECRET)));
+}
+
+/// F-H03: it goes to the hosts of its profile alone, whatever the guest writes for another.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_goes_to_no_host_of_another_profile() {
+    let world = World::keyed().await;
+    world.node.gateway().vault().put(TENANT, "key", SECRET).await.unwrap();
+    let options = Options { keyless: false, convention: None };
+    let (other, serving) = provider(world.dir.path().join("other"), options).await;
+    let origin = format!("http://{}", other.address);
+    let mut policy = policy("stripe");
+    policy["egress"] = json!({ "allow": [world.origin(), origin] });
+    world.deploy("send", "stripe", policy).await;
+    let words = "{secret} Bearer {key}";
+    let elsewhere = json!({
+        "method": "POST",
+        "url": format!("{origin}/{{secret}}/key?key=stripe"),
+        "body": words,
+        "headers": [["authorization", words], ["x-own", words]],
+    });
+    let run = world.start("send", json!({ "calls": [elsewhere, call(&world.charges())] })).await;
+    world.work().await;
+    assert_eq!(world.output(run).await[1]["status"], 201);
+    let arrived = &other.arrivals().await.unwrap()[0];
+    assert_eq!(arrived.header("authorization"), Some(words), "what the guest wrote is what was sent");
+    let whole = format!("{} {} {:?}", arrived.path_and_query, arrived.body, arrived.headers);
+    assert!(forms().iter().all(|form| !whole.contains(form.as_str())), "{whole}");
+    let own = &world.books.arrivals().await.unwrap()[0];
+    assert_eq!(own.header("authorization"), Some(format!("Bearer {SECRET}").as_str()), "its own host gets it");
+    serving.abort();
 }

@@ -48,7 +48,7 @@ async fn at_the_edge_there_is_exactly_one_outcome() {
     config.signals.wait_ms = 1;
     let world = World::with(Options { keyless: false, convention: None }, config).await;
     world.deploy("listen", "stripe", json!({})).await;
-    let second = world.second("two", deedbox::probe::none());
+    let second = world.second("two", deedbox::probe::none()).await;
     let shutdown = CancellationToken::new();
     let working = [&world.node, &second].map(|node| tokio::spawn(node.worker().clone().run(shutdown.clone())));
     let mut runs = Vec::new();

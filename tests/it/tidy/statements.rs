@@ -11,7 +11,7 @@ pub const STORE: &str = "runtime/src/store/";
 const OPENING: &str = "runtime/src/store/mod.rs";
 
 /// File and function.
-pub const CROSSING: [(&str, &str); 15] = [
+pub const CROSSING: [(&str, &str); 20] = [
     ("callback", "give_up"),
     ("callback", "take_due"),
     ("duty", "end"),
@@ -24,8 +24,13 @@ pub const CROSSING: [(&str, &str); 15] = [
     ("lease", "lease"),
     ("lease", "renew"),
     ("request_key", "sweep"),
+    ("reseal", "direct"),
+    ("reseal", "masters_of_secrets"),
     ("resolution", "take_due"),
     ("retention", "sweep"),
+    ("sealing_key", "in_use"),
+    ("sealing_key", "masters"),
+    ("sealing_key", "wrapped_by_others"),
     ("tenant", "list"),
 ];
 

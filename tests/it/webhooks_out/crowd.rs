@@ -44,7 +44,7 @@ async fn two_nodes_at_once_deliver_each_message_once() {
         stage.start("noop", json!(n)).await;
     }
     stage.api.acme.post("/v1/runs/cancel", &json!({ "activity": "noop" })).await.expect(200);
-    let other = stage.api.world.second("two", probe::none());
+    let other = stage.api.world.second("two", probe::none()).await;
     let all = async || whole_list(&stage.api.acme.get("/v1/callbacks?state=delivered").await).len() == RUNS;
     until("all are delivered", async || {
         let (one, two) = tokio::join!(stage.api.world.node.worker().run_once(), other.worker().run_once());

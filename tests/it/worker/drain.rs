@@ -44,7 +44,7 @@ async fn a_drain_gives_back_what_does_not_finish_within_the_grace() {
     let released = world.run(run).await;
     assert_eq!(released.state, "queued");
     assert!(released.due_at.unwrap() <= world.attempts(run).await[0].ended_at.unwrap(), "due at once");
-    let second = world.second("two", probe::none());
+    let second = world.second("two", probe::none()).await;
     work(&second).await;
     assert_eq!(world.outcomes(run).await, ["drained", "completed"]);
     let attempts = world.attempts(run).await;

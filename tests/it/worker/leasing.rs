@@ -17,7 +17,7 @@ async fn noop_world() -> World {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_workers_never_run_the_same_attempt() {
     let world = noop_world().await;
-    let second = world.second("two", probe::none());
+    let second = world.second("two", probe::none()).await;
     let mut runs = Vec::new();
     for n in 0..60 {
         runs.push(world.start("noop", json!(n)).await);

@@ -54,7 +54,7 @@ impl Spinning {
             // With no other place the worker cannot lease its own run again while its guest is there.
             config.host.max_instances = 1;
         });
-        let node = node(&world.database, "two", config, gone.clone());
+        let node = node(&world.database, "two", config, gone.clone()).await;
         let working = Working::begin(&node);
         until_running(&world, run).await;
         Self { world, _node: node, working, gone, run }

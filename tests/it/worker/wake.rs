@@ -112,7 +112,7 @@ async fn behind_a_pooler_that_tells_nothing_starts_are_served_within_a_poll() {
     let database = crate::harness::Database { url: proxy.url("deedbox", world.database.name()) };
     let mut config = config();
     config.worker.poll_ms = 400;
-    let node = crate::harness::node(&database, "behind the pooler", config, deedbox::probe::none());
+    let node = crate::harness::node(&database, "behind the pooler", config, deedbox::probe::none()).await;
     let working = Working::begin(&node);
     for n in 0..20 {
         let run = world.start("noop", json!(n)).await;

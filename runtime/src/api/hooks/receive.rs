@@ -120,7 +120,8 @@ async fn verified(api: &Api, name: &str, headers: &HeaderMap, body: &[u8]) -> Re
         let check = Check { tenant: tenant.to_owned(), scheme: config.scheme.clone(), secrets: found.secrets };
         known = Some((check, Known { tenant: tenant.to_owned(), hook: hook.to_owned(), config }));
     }
-    let signed = api.gateway.is_signed(known.as_ref().map(|(check, _)| check), &Signed { headers, body, now });
+    let check = known.as_ref().map(|(check, _)| check);
+    let signed = api.gateway.is_signed(check, &Signed { headers, body, now }).await;
     let known = known.filter(|_| signed).ok_or_else(|| Problem::unauthenticated(REFUSED))?;
     Ok(known.1)
 }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::api::Api;
 use crate::api::error::{Problem, Result};
+use crate::gateway::vault::{ANSWER_PLACE, DataKey};
 use crate::store::request_key::{Record, RecordId};
 
 /// Says that an answer was given before.
@@ -19,7 +20,8 @@ pub struct Answer {
     /// A JSON text.
     body: Option<Vec<u8>>,
     run_id: Option<Uuid>,
-    secret: bool,
+    /// What the body is stored under; none: as it is.
+    sealer: Option<DataKey>,
     repeated: bool,
 }
 
@@ -31,7 +33,7 @@ impl Answer {
     }
 
     pub fn empty(status: StatusCode) -> Self {
-        Self { status, location: None, body: None, run_id: None, secret: false, repeated: false }
+        Self { status, location: None, body: None, run_id: None, sealer: None, repeated: false }
     }
 
     /// 204.
@@ -48,9 +50,9 @@ impl Answer {
         Self { run_id: Some(run_id), ..self }
     }
 
-    /// Its body must not be stored as it is.
-    pub fn secret(self) -> Self {
-        Self { secret: true, ..self }
+    /// Its body is stored sealed with this key of the caller's.
+    pub fn sealed_with(self, key: DataKey) -> Self {
+        Self { sealer: Some(key), ..self }
     }
 
     /// It says of itself that it was given before.
@@ -82,24 +84,27 @@ impl Answer {
     }
 
     /// What is stored of it.
-    pub(super) fn record(&self, api: &Api, tenant: &str, record: RecordId, digest: &[u8; 32]) -> Record {
-        let vault = api.gateway.vault();
-        let sealed = |body: &Vec<u8>| vault.seal(tenant, &record.0, PLACE, body);
-        let body = if self.secret { self.body.as_ref().map(sealed) } else { self.body.clone() };
+    pub(super) fn record(&self, record: RecordId, digest: &[u8; 32]) -> Record {
+        let body = match &self.sealer {
+            Some(key) => self.body.as_ref().map(|body| key.seal(&record.0, ANSWER_PLACE, body)),
+            None => self.body.clone(),
+        };
         Record {
             digest: digest.to_vec(),
             // A status has three digits.
             status: self.status.as_u16().cast_signed(),
             location: self.location.clone(),
             body,
-            sealed_with: self.secret.then(|| vault.key_id()),
+            sealed_with: self.sealer.as_ref().map(DataKey::id),
             run_id: self.run_id,
         }
     }
 
-    pub(super) fn stored(api: &Api, tenant: &str, id: RecordId, record: Record) -> Result<Self> {
+    pub(super) async fn stored(api: &Api, tenant: &str, id: RecordId, record: Record) -> Result<Self> {
         let body = match (record.body, &record.sealed_with) {
-            (Some(body), Some(key_id)) => Some(api.gateway.vault().unseal(tenant, &id.0, PLACE, key_id, &body)?),
+            (Some(body), Some(key_id)) => {
+                Some(api.gateway.vault().unseal(tenant, &id.0, ANSWER_PLACE, key_id, &body).await?)
+            }
             (body, _) => body,
         };
         let status = u16::try_from(record.status).ok().and_then(|status| StatusCode::from_u16(status).ok());
@@ -108,11 +113,8 @@ impl Answer {
             location: record.location,
             body,
             run_id: record.run_id,
-            secret: false,
+            sealer: None,
             repeated: false,
         })
     }
 }
-
-/// Where a sealed body stands.
-const PLACE: &str = "answer to a request";

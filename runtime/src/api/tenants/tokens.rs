@@ -18,6 +18,7 @@ use crate::api::keyed::{Answer, Failed, Keyed, Work};
 use crate::api::page::{self, Asked, Page};
 use crate::api::time::Time;
 use crate::api::{Api, body, name};
+use crate::gateway::vault::DataKey;
 use crate::policy::Span;
 use crate::store::tenant::ADMIN;
 use crate::store::token::{Expiry, NewToken};
@@ -85,7 +86,9 @@ pub async fn mint(
             let expiry = checked_expiry(body.expires_in, body.expires_at, Utc::now())?;
             let (token_id, text, secret_hash) = token::mint(&tenant);
             let new = NewToken { token_id, secret_hash, label: body.label, scopes, expiry };
-            Ok(Minting { tenant, text: Zeroizing::new(text), new })
+            // The answer is kept with the caller's request key, for the caller.
+            let sealer = api.gateway.vault().current(&request.caller.tenant).await?;
+            Ok(Minting { tenant, text: Zeroizing::new(text), new, sealer })
         })
         .await
 }
@@ -134,6 +137,7 @@ struct Minting {
     tenant: String,
     text: Zeroizing<String>,
     new: NewToken,
+    sealer: DataKey,
 }
 
 impl Work for Minting {
@@ -151,7 +155,7 @@ impl Work for Minting {
             created_at: term.created_at.into(),
             expires_at: term.expires_at.map(Time::from),
         };
-        Ok(Answer::json(StatusCode::CREATED, &minted)?.secret())
+        Ok(Answer::json(StatusCode::CREATED, &minted)?.sealed_with(self.sealer.clone()))
     }
 }
 

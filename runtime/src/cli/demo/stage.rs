@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use super::super::client::Client;
+use super::super::master_keys;
 use super::super::seed;
 use super::super::settings::{CACHE, MASTER_KEY};
 use super::books::Books;
@@ -128,6 +129,10 @@ impl Stage {
         command.arg("--config").arg(place.join("deedbox.toml"));
         // The user's certificate is not made for the demo's address.
         command.env_remove("DEEDBOX_TLS_CERT").env_remove("DEEDBOX_TLS_KEY");
+        // Its master key is of the demo's own.
+        for variable in master_keys::VARIABLES {
+            command.env_remove(variable);
+        }
         Ok(command)
     }
 }

@@ -240,9 +240,9 @@ impl Gateway {
     }
 
     async fn signing_keys(&self, tenant: &str, name: &str) -> Result<Keys, Refused> {
-        let secret = self.vault.open(tenant, name).await.map_err(|error| match error {
+        let secret = self.vault.open_named(tenant, name).await.map_err(|error| match error {
             vault::Error::Store(error) => Refused::Store(error),
-            other => Refused::Invalid(other.to_string()),
+            other => Refused::Invalid(other.for_tenant()),
         })?;
         Keys::parse(secret.expose()).map_err(|e| Refused::Invalid(format!("the secret `{name}` {e}")))
     }

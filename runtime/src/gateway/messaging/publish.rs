@@ -85,10 +85,10 @@ impl Publish {
     async fn login(&self, attempt: &Attempt) -> Result<Login, Error> {
         let user = self.policy.user.clone();
         let Some(name) = &self.policy.secret else { return Ok(Login { user, secret: None }) };
-        let opened = attempt.gateway.vault.open(attempt.tenant(), name).await;
+        let opened = attempt.gateway.vault.open_named(attempt.tenant(), name).await;
         let secret = opened.map_err(|e| match e {
             vault::Error::Store(e) => Error::from(e),
-            other => Refusal::Denied(other.to_string()).into(),
+            other => Refusal::Denied(other.for_tenant()).into(),
         })?;
         Ok(Login { user, secret: Some(secret) })
     }

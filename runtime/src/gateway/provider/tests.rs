@@ -111,7 +111,7 @@ fn operations_are_found_by_method_path_headers_and_body() {
 #[test]
 fn a_request_is_signed_as_aws_documents_it() {
     let secret = r#"{"access_key_id":"AKIDEXAMPLE","secret_access_key":"wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY","region":"us-east-1"}"#;
-    let secret = crate::gateway::vault::Secret::new(secret.to_owned());
+    let secret = crate::gateway::vault::Secret::new(secret.to_owned().into());
     let mut url = Url::parse("https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08").unwrap();
     let mut headers = HeaderMap::new();
     let form = http::HeaderValue::from_static("application/x-www-form-urlencoded; charset=utf-8");

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::api::serve;
+use crate::api::{serve, serve_alone};
 use crate::harness::{World, config};
 
 /// R-E23, R-Z01.
@@ -114,9 +114,9 @@ async fn a_delivery_that_met_a_limit_is_taken_when_there_is_room() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_is_not_lost_while_the_database_is_away() {
-    let database = crate::harness::Database { url: "postgres://someone@localhost/nothing?host=/nowhere".to_owned() };
     let stop = CancellationToken::new();
-    let nobody = Client::new(&serve(&database, config(), stop.clone()).await, None);
+    let (origin, _away) = serve_alone(stop.clone()).await;
+    let nobody = Client::new(&origin, None);
     github("s", "1", "{}").to(&nobody, "acme.hook").await.refused(503, "runner_unavailable");
     stop.cancel();
 }
