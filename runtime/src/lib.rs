@@ -2,6 +2,9 @@
 //!
 //! Modules in reading order, from the outside in; each uses only those below it.
 
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
+
 pub mod cli;
 
 pub mod node;

@@ -10,6 +10,7 @@ mod database;
 mod demo;
 mod deny;
 mod dev_db;
+mod fuzz;
 mod guests;
 mod report;
 mod settings;
@@ -58,6 +59,8 @@ enum Command {
     },
     /// Check licences, advisories and sources; compiles cargo-deny first when it is not there.
     Deny,
+    /// Run fuzz targets on their stored inputs, and on what is made of them. What is found is kept for the next time.
+    Fuzz(fuzz::Options),
     /// Run the benchmarks of the runtime. Further arguments go to `cargo bench`.
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -101,6 +104,7 @@ fn dispatch(command: Command) -> Result<()> {
             sqlx::record(&settings, &workspace, &postgres, &scope)
         }
         Command::Deny => deny::check(&settings, &workspace, &deny::install(&settings)?, deny::Checks::All),
+        Command::Fuzz(options) => fuzz::by_hand(&settings, &workspace, &options),
         Command::Bench { arguments } => bench::run(&settings, &workspace, &arguments),
         Command::DevDb => dev_db::run(&settings, &workspace),
     }

@@ -9,7 +9,7 @@ use crate::deny::Checks;
 use crate::report::Stages;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
-use crate::{deny, guests, setup, shell, sqlx};
+use crate::{deny, fuzz, guests, setup, shell, sqlx};
 
 /// The variable that tells tests and benchmarks where the components are.
 pub const COMPONENTS: &str = "DEEDBOX_COMPONENTS";
@@ -31,9 +31,15 @@ pub struct Options {
     /// requests to every route.
     #[arg(long)]
     long: bool,
-    /// Check advisories as well, which needs a network; compiles cargo-deny into the cache when it is not there.
+    /// Check advisories as well, which needs a network.
     #[arg(long)]
     deny: bool,
+    /// Leave out the check of dependencies, which compiles cargo-deny into the cache when it is not there.
+    #[arg(long, conflicts_with = "deny")]
+    no_deny: bool,
+    /// Leave out the fuzzers. Their stored inputs are tried all the same, by a test.
+    #[arg(long)]
+    no_fuzz: bool,
     /// Run only the tests whose names contain one of these.
     filters: Vec<String>,
 }
@@ -68,16 +74,25 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
             tests.env("DEEDBOX_LONG", "1").env(SCHEMATHESIS, schemathesis);
         }
         shell::run(tests.current_dir(&workspace.root))
-    })
+    })?;
+    fuzz_stage(settings, workspace, options, stages)
+}
+
+fn fuzz_stage(settings: &Settings, workspace: &Workspace, options: &Options, stages: &mut Stages) -> Result<()> {
+    if options.no_fuzz || !fuzz::has_compiler(settings) {
+        let why =
+            if options.no_fuzz { "as asked for" } else { "libFuzzer needs a C++ compiler, and there is no `c++`" };
+        stages.skip("fuzz", why);
+        return Ok(());
+    }
+    stages.run("fuzz", || fuzz::short(settings, workspace))
 }
 
 fn deny_stage(settings: &Settings, workspace: &Workspace, options: &Options, stages: &mut Stages) -> Result<()> {
-    if options.deny {
-        return stages.run("deny", || deny::check(settings, workspace, &deny::install(settings)?, Checks::All));
-    }
-    let Some(program) = deny::find(settings) else {
-        stages.skip("deny", "cargo-deny is not installed (`cargo xtask test --deny` installs it)");
+    if options.no_deny {
+        stages.skip("deny", "as asked for");
         return Ok(());
-    };
-    stages.run("deny", || deny::check(settings, workspace, &program, Checks::Offline))
+    }
+    let checks = if options.deny { Checks::All } else { Checks::Offline };
+    stages.run("deny", || deny::check(settings, workspace, &deny::install(settings)?, checks))
 }

@@ -42,6 +42,15 @@ impl Workspace {
         self.target.join("debug").join(name)
     }
 
+    /// The names of the programs of a package, in their order.
+    pub fn programs(&self, package: &str) -> Vec<String> {
+        let found = self.packages.iter().find(|own| text(own, "name") == Some(package));
+        let targets = found.and_then(|package| package["targets"].as_array()).into_iter().flatten();
+        let programs =
+            targets.filter(|target| target["kind"].as_array().is_some_and(|all| all.iter().any(|k| k == "bin")));
+        programs.filter_map(|target| text(target, "name")).map(str::to_owned).collect()
+    }
+
     /// The package in that folder of the repository. Fails when it has no `cdylib` target.
     pub fn guest_package(&self, folder: &str) -> Result<GuestPackage> {
         let manifest = self.root.join(folder).join("Cargo.toml");

@@ -11,6 +11,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+/// What may stand around a JSON text.
+const WHITE_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+
 /// A text that is nested deeper is compared byte for byte.
 const MAX_DEPTH: usize = 128;
 
@@ -18,7 +21,7 @@ const MAX_DEPTH: usize = 128;
 pub fn feed(hasher: &mut blake3::Hasher, body: &[u8], except: Option<&str>) {
     let mut json = Vec::with_capacity(body.len());
     let text = std::str::from_utf8(body).ok();
-    if text.and_then(|text| value(&mut json, text.trim(), 0, except)).is_some() {
+    if text.and_then(|text| value(&mut json, text.trim_matches(WHITE_SPACE), 0, except)).is_some() {
         hasher.update(b"json").update(&json);
     } else {
         hasher.update(b"raw").update(body);
@@ -152,6 +155,13 @@ mod tests {
             for other in &all[..at] {
                 assert_ne!(digest(one), digest(other), "{one} {other}");
             }
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_json_is_compared_as_it_is() {
+        for space in ["\u{c}", "\u{a0}", "\u{2028}", "\u{feff}"] {
+            assert_ne!(digest(&format!("{space}[]")), digest("[]"), "{}", space.escape_unicode());
         }
     }
 

@@ -1,7 +1,7 @@
 //! `/v1/runs/{id}/events` and `/v1/events`: what happened to runs, as a stream of server-sent events that can be taken up
 //! again where it broke off, or as a page of JSON. Never what a guest, a caller or a provider said.
 
-mod cursor;
+pub(crate) mod cursor;
 mod feed;
 mod seats;
 mod stream;

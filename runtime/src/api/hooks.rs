@@ -1,10 +1,10 @@
 //! `/v1/hooks`: what a tenant takes from senders of webhooks. The tenant's own routes name a hook plainly; a sender, who has no
 //! token, posts to `/v1/hooks/TENANT.HOOK` and proves itself by its signature.
 
-mod config;
-mod pointer;
+pub(crate) mod config;
+pub(crate) mod pointer;
 mod receive;
-mod text;
+pub(crate) mod text;
 mod work;
 
 use axum::extract::State;

@@ -1,7 +1,7 @@
 //! Inputs against the JSON Schema of a deployment. What does not fit is refused before a run begins; what was accepted once
 //! stays accepted, whatever a later version says.
 
-mod weight;
+pub(crate) mod weight;
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::error::{Problem, Result};
 const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 /// The most parts that a schema may have once its references are written out.
-const MAX_PARTS: u64 = 10_000;
+pub(crate) const MAX_PARTS: u64 = 10_000;
 
 /// The most work that checking one input may be: parts of the schema times bytes of the input.
 const MAX_WORK: u64 = 200_000_000;
@@ -35,7 +35,7 @@ pub async fn check(schema: &Value, input: &str) -> Result<()> {
     checking.await.map_err(|e| Problem::internal(format!("an input could not be checked: {e}")))?
 }
 
-fn check_now(schema: &Value, input: &str) -> Result<()> {
+pub(crate) fn check_now(schema: &Value, input: &str) -> Result<()> {
     let parts = weight::parts(schema, MAX_PARTS).map_err(Problem::internal)?;
     if parts.saturating_mul(input.len() as u64) > MAX_WORK {
         let most = MAX_WORK / parts.max(1);

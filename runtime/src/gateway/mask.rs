@@ -8,7 +8,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use bytes::Bytes;
 use data_encoding::{BASE64, BASE64URL, HEXLOWER, HEXUPPER};
 use http::{HeaderMap, HeaderValue};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What stands in the place of a credential.
 const MASK: &[u8] = b"[masked]";
@@ -29,7 +29,7 @@ impl Mask {
     pub fn new(secret: &str) -> Self {
         let mut forms = BTreeSet::new();
         for part in parts(secret) {
-            forms.extend(forms_of(part.as_bytes()));
+            forms.extend(forms_of(&part));
         }
         let found = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(forms);
         Self(found.ok())
@@ -69,26 +69,91 @@ fn parts(secret: &str) -> Vec<String> {
     parts
 }
 
-fn forms_of(part: &[u8]) -> Vec<Vec<u8>> {
-    let text = String::from_utf8_lossy(part);
-    let quoted = serde_json::Value::String(text.to_string()).to_string();
-    let percent = utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
-    let form: String = url::form_urlencoded::byte_serialize(part).collect();
-    let slashes = quoted[1..quoted.len() - 1].replace('/', "\\/");
-    let mut forms = vec![
-        part.to_vec(),
-        quoted.as_bytes()[1..quoted.len() - 1].to_vec(),
-        slashes.into_bytes(),
-        percent.to_lowercase().into_bytes(),
-        percent.into_bytes(),
-        form.into_bytes(),
-        HEXLOWER.encode(part).into_bytes(),
-        HEXUPPER.encode(part).into_bytes(),
-    ];
+fn forms_of(part: &str) -> Vec<Vec<u8>> {
+    let bytes = part.as_bytes();
+    let mut forms = vec![part.to_owned(), HEXLOWER.encode(bytes), HEXUPPER.encode(bytes)];
+    forms.extend(in_json(part));
+    forms.extend(in_urls(part));
+    let mut forms: Vec<Vec<u8>> = forms.into_iter().map(String::into_bytes).collect();
     for offset in 0..3 {
-        forms.extend(inside_base64(part, offset));
+        forms.extend(inside_base64(bytes, offset));
     }
     forms
+}
+
+/// What RFC 3986 leaves as it is in any part of a URL.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// What `encodeURIComponent` leaves as it is besides.
+const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+
+/// Percent-encoded as libraries do it: they differ in what they leave as it is, and in the case of the digits.
+fn in_urls(part: &str) -> Vec<String> {
+    let mut forms: Vec<String> =
+        [NON_ALPHANUMERIC, UNRESERVED, COMPONENT].map(|set| utf8_percent_encode(part, set).to_string()).into();
+    forms.push(url::form_urlencoded::byte_serialize(part.as_bytes()).collect());
+    let lower: Vec<String> = forms.iter().map(|form| with_lower_digits(form)).collect();
+    forms.extend(lower);
+    forms
+}
+
+/// Only the two digits behind each `%` change: a letter of the credential is another one in lower case.
+fn with_lower_digits(encoded: &str) -> String {
+    let (first, rest) = encoded.split_once('%').map_or((encoded, None), |(first, rest)| (first, Some(rest)));
+    let escape = |escape: &str| {
+        let (digits, text) = escape.split_at_checked(2).unwrap_or((escape, ""));
+        format!("%{}{text}", digits.to_ascii_lowercase())
+    };
+    let rest = rest.into_iter().flat_map(|rest| rest.split('%'));
+    rest.fold(first.to_owned(), |encoded, each| encoded + &escape(each))
+}
+
+/// The inside of a JSON string as libraries write it: they differ in what they escape though they need not.
+fn in_json(part: &str) -> Vec<String> {
+    let foreign = |c: char| !c.is_ascii();
+    let markup = |c: char| "<>&".contains(c);
+    let careful = |c: char| foreign(c) || "\"&'+<>`".contains(c);
+    let mut forms = vec![
+        as_json(part, |_| false),
+        as_json(part, markup),
+        as_json(part, foreign),
+        as_json(part, |c| foreign(c) || markup(c)),
+        as_json(part, careful),
+    ];
+    let slashes: Vec<String> = forms.iter().map(|form| form.replace('/', "\\/")).collect();
+    forms.extend(slashes);
+    let upper: Vec<String> = forms.iter().map(|form| with_upper_digits(form)).collect();
+    forms.extend(upper);
+    forms
+}
+
+/// `as_unit` chooses the characters that are written as UTF-16 units without need.
+fn as_json(part: &str, as_unit: impl Fn(char) -> bool) -> String {
+    let mut form = String::new();
+    for c in part.chars() {
+        if as_unit(c) {
+            let units = c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+            form.push_str(&units);
+        } else {
+            let quoted = serde_json::Value::from(c.to_string()).to_string();
+            form.push_str(&quoted[1..quoted.len() - 1]);
+        }
+    }
+    form
+}
+
+/// A backslash of the credential itself is doubled: no `\\u` is taken for an escape.
+fn with_upper_digits(escaped: &str) -> String {
+    let mut form = String::with_capacity(escaped.len());
+    let mut chars = escaped.chars();
+    while let Some(c) = chars.next() {
+        form.push(c);
+        let kind = if c == '\\' { chars.next() } else { None };
+        form.extend(kind);
+        if kind == Some('u') {
+            form.extend(chars.by_ref().take(4).map(|digit| digit.to_ascii_uppercase()));
+        }
+    }
+    form
 }
 
 /// The characters that a part always has inside base64 when `offset` bytes (mod 3) come before it. Those at its edges
@@ -127,6 +192,8 @@ mod tests {
         for form in [
             secret.to_owned(),
             serde_json::to_string(secret).unwrap(),
+            "sk_live_%2b%2f%3d%224eC39H".to_owned(),
+            "sk_live_\\u002B/=\\u00224eC39H".to_owned(),
             utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
             HEXLOWER.encode(secret.as_bytes()),
         ] {

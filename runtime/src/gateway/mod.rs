@@ -3,32 +3,32 @@
 //! Nothing leaves before its claim has committed, nothing is sent twice by itself, and a credential never reaches a
 //! guest, a log, an error or the ledger.
 
-mod addresses;
-mod answer;
+pub(crate) mod addresses;
+pub(crate) mod answer;
 mod attempt;
 pub mod callback;
 mod caller;
-mod digest;
-mod egress;
+pub(crate) mod digest;
+pub(crate) mod egress;
 pub mod files;
 mod flow;
 mod http_call;
 pub mod incoming;
 mod lookup;
-mod mask;
+pub(crate) mod mask;
 pub mod messaging;
-mod pace;
+pub(crate) mod pace;
 mod plan;
 pub mod provider;
-mod request;
-mod reserved;
+pub(crate) mod request;
+pub(crate) mod reserved;
 mod resolver;
 mod settle;
 mod signals;
 mod slots;
 mod tenant_limits;
 mod tenant_profiles;
-mod transport;
+pub(crate) mod transport;
 mod trust;
 mod turns;
 mod upload;

@@ -227,7 +227,7 @@ fn plain(error: hyper::Error) -> String {
     }
 }
 
-fn on_the_wire(outgoing: Outgoing) -> Result<http::Request<UnsyncBoxBody<Bytes, Broken>>, String> {
+pub(crate) fn on_the_wire(outgoing: Outgoing) -> Result<http::Request<UnsyncBoxBody<Bytes, Broken>>, String> {
     let Outgoing { method, url, mut headers, body } = outgoing;
     let path = match url.query() {
         Some(query) => format!("{}?{query}", url.path()),

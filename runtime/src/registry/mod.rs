@@ -4,7 +4,7 @@
 
 mod artefact;
 mod child;
-mod compile;
+pub(crate) mod compile;
 pub mod compiler;
 mod frame;
 mod loaded;
@@ -22,7 +22,7 @@ use crate::store::module::Kept;
 use crate::store::provenance::By;
 use crate::store::{self, Store, Tx};
 
-use artefact::Code;
+pub(crate) use artefact::Code;
 use child::Compiler;
 use loaded::Loaded;
 use places::{Place, Places};
@@ -268,7 +268,7 @@ fn check_activities(activities: &[Descriptor]) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     if (1..=128).contains(&name.len()) && name.bytes().all(allowed) {
         return Ok(());

@@ -17,15 +17,23 @@ pub fn of_tenant(place: Place) -> String {
 /// The position within a run that an id names.
 pub fn position(id: &str) -> Result<Position> {
     let [sequence, turn, event_id] = decode(id)?;
+    let place = checked(Place { turn, event_id })?;
+    if sequence < 0 {
+        return Err(unknown());
+    }
     // Nothing was read, and so nothing has a place.
-    let place = (sequence > 0).then_some(Place { turn, event_id });
-    Ok(Position { sequence, place })
+    Ok(Position { sequence, place: (sequence > 0).then_some(place) })
 }
 
 /// The place among the events of a tenant that an id names.
 pub fn place(id: &str) -> Result<Place> {
     let [turn, event_id] = decode(id)?;
-    Ok(Place { turn, event_id })
+    checked(Place { turn, event_id })
+}
+
+/// The turn before the first event is -1; nothing else is below zero.
+fn checked(place: Place) -> Result<Place> {
+    if place.turn >= -1 && place.event_id >= 0 { Ok(place) } else { Err(unknown()) }
 }
 
 pub fn unknown() -> Problem {
@@ -45,9 +53,7 @@ fn read<const N: usize>(id: &str) -> Option<[i64; N]> {
     let bytes = BASE64URL_NOPAD.decode(id.as_bytes()).ok()?;
     let (numbers, []) = bytes.as_chunks::<8>() else { return None };
     let numbers: Vec<i64> = numbers.iter().map(|number| i64::from_be_bytes(*number)).collect();
-    // The turn before the first event is -1; nothing else is below zero.
-    let numbers: [i64; N] = numbers.try_into().ok()?;
-    numbers.iter().all(|number| *number >= -1).then_some(numbers)
+    numbers.try_into().ok()
 }
 
 #[cfg(test)]
@@ -68,9 +74,11 @@ mod tests {
     fn what_no_stream_has_given_is_refused() {
         let (run, tenant) = (of_run(Position::behind(0)), of_tenant(Place::START));
         assert!(place(&run).is_err() && position(&tenant).is_err());
-        let below = encode([-2, 0]);
-        for wrong in ["", "x", "AAAA", &tenant[1..], &format!("{tenant}="), &below] {
+        for wrong in ["", "x", "AAAA", &tenant[1..], &format!("{tenant}="), &encode([-2, 0]), &encode([0, -1])] {
             assert!(place(wrong).is_err(), "{wrong}");
+        }
+        for wrong in [[-1, 0, 0], [1, -2, 0], [0, -1, -1]] {
+            assert!(position(&encode(wrong)).is_err(), "{wrong:?}");
         }
     }
 }

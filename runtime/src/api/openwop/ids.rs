@@ -52,7 +52,7 @@ pub fn unknown() -> Problem {
 }
 
 /// Undoes the projection of an id. No id has a `~` of its own.
-fn unproject(segment: &str) -> Result<String> {
+pub(crate) fn unproject(segment: &str) -> Result<String> {
     let wrong = || Problem::validation("runId: each ~ must be followed by two upper-case hexadecimal digits");
     let mut parts = segment.split('~');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -10,7 +10,7 @@ mod discovery;
 mod effects;
 mod events;
 pub mod fixtures;
-mod ids;
+pub(crate) mod ids;
 mod log;
 mod run;
 mod runs;

@@ -2,7 +2,7 @@
 //! its own inside the one that the operator has granted; no path of a guest may name, or lead to, anything else.
 
 mod grants;
-mod path;
+pub(crate) mod path;
 mod write;
 
 use std::sync::Arc;

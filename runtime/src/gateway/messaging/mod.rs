@@ -3,7 +3,7 @@
 //!
 //! No message leaves before its claim has committed, and nothing here publishes a second time by itself.
 
-mod message;
+pub(crate) mod message;
 mod publish;
 mod server;
 mod windows;

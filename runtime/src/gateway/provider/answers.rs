@@ -114,6 +114,12 @@ pub fn text_of(value: &Value) -> String {
     }
 }
 
+/// The place in an array: digits without a leading zero.
+fn index(token: &str) -> Option<usize> {
+    let plain = token == "0" || !token.starts_with('0');
+    (plain && token.bytes().all(|c| c.is_ascii_digit())).then(|| token.parse().ok())?
+}
+
 /// The values at a JSON pointer (RFC 6901) in which `*` stands for every element or member.
 pub fn values_at<'a>(json: &'a Value, pointer: &str) -> Vec<&'a Value> {
     let mut values = vec![json];
@@ -123,7 +129,7 @@ pub fn values_at<'a>(json: &'a Value, pointer: &str) -> Vec<&'a Value> {
             match value {
                 Value::Array(items) if token == "*" => items.iter().collect(),
                 Value::Object(members) if token == "*" => members.values().collect(),
-                Value::Array(items) => token.parse::<usize>().ok().and_then(|at| items.get(at)).into_iter().collect(),
+                Value::Array(items) => index(&token).and_then(|at| items.get(at)).into_iter().collect(),
                 Value::Object(members) => members.get(&token).into_iter().collect(),
                 _ => Vec::new(),
             }

@@ -1,15 +1,15 @@
 //! Providers' conventions as data: one TOML file each, read once, checked when read. What a profile says about one
 //! request is asked here; nothing here sends, and nothing here knows a credential's value longer than to place it.
 
-mod answers;
+pub(crate) mod answers;
 mod carrier;
 mod credential;
 mod lookup;
 mod operation;
 mod parse;
-mod pattern;
+pub(crate) mod pattern;
 mod shipped;
-mod template;
+pub(crate) mod template;
 #[cfg(test)]
 mod tests;
 

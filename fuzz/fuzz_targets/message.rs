@@ -1,0 +1,4 @@
+//! Messages that guests publish.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| deedbox::fuzzing::message(data));

@@ -1,0 +1,4 @@
+//! Ids of OpenWOP clients.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| deedbox::fuzzing::openwop_id(data));

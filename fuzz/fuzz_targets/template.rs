@@ -1,0 +1,4 @@
+//! Templates of profiles.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| deedbox::fuzzing::template(data));

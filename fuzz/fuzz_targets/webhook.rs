@@ -1,0 +1,4 @@
+//! Signatures of webhooks.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| deedbox::fuzzing::webhook(data));
