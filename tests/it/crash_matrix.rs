@@ -145,14 +145,14 @@ async fn survive(cell: Cell) {
     }
     first.kill().await;
     world.expire_leases().await;
-    let second = crate::harness::node(&world.database, cell.second_name(), patient(), deedbox::probe::none());
+    let second = crate::harness::node(&world.database, cell.second_name(), patient(), deedbox::probe::none()).await;
     work_until_settled(&world, &second, run).await;
     cell.check(&world, run, true).await;
 }
 
 /// The first worker sleeps while the second does all there is to do; then it wakes.
 async fn outlive(cell: Cell, world: &World, run: uuid::Uuid, first: Victim) {
-    let second = crate::harness::node(&world.database, cell.second_name(), patient(), deedbox::probe::none());
+    let second = crate::harness::node(&world.database, cell.second_name(), patient(), deedbox::probe::none()).await;
     assert!(second.worker().run_once().await.unwrap());
     world.books.release().await.unwrap();
     if matches!(cell.at, At::AfterSend | At::AfterApply) {

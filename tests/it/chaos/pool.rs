@@ -35,7 +35,7 @@ impl Served {
         config.gateway.max_send_ms = 60_000;
         config.worker.lease_ms = 3_000;
         let world = World::with(Options { keyless: false, convention: None }, config.clone()).await;
-        let node = Arc::new(crate::harness::node(&world.database, "few", config, deedbox::probe::none()));
+        let node = Arc::new(crate::harness::node(&world.database, "few", config, deedbox::probe::none()).await);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let (token_id, text, hash) = token::mint(TENANT);

@@ -22,7 +22,7 @@ async fn a_write_that_was_killed_before_the_rename_is_made_whole_by_the_next_att
     assert_eq!(desk.own(&left[0]).metadata().unwrap().len(), 300_000);
     first.kill();
     desk.world.expire_leases().await;
-    work(&node(&desk.world.database, "two", desk.config.clone(), probe::none())).await;
+    work(&node(&desk.world.database, "two", desk.config.clone(), probe::none()).await).await;
     assert_eq!(desk.world.output(run).await[0]["source"], "sent");
     assert_eq!((desk.names(""), desk.read("a.csv").len()), (vec!["a.csv".to_owned()], 300_000));
     let results: Vec<_> = desk.world.sends(run).await.into_iter().map(|send| send.result.unwrap()).collect();
@@ -39,7 +39,7 @@ async fn a_write_that_was_killed_after_the_rename_is_made_again_with_the_same_co
     assert_eq!(desk.read("a.csv"), "whole");
     first.kill().await;
     desk.world.expire_leases().await;
-    work(&node(&desk.world.database, "two", desk.config.clone(), probe::none())).await;
+    work(&node(&desk.world.database, "two", desk.config.clone(), probe::none()).await).await;
     assert_eq!(desk.world.output(run).await[0]["source"], "sent");
     assert_eq!((desk.names(""), desk.read("a.csv").as_str()), (vec!["a.csv".to_owned()], "whole"));
 }

@@ -167,7 +167,7 @@ impl Case {
                 first.kill();
             }
         }
-        work_until_settled(world, &node(&world.database, "two", settings(), probe::none()), run).await;
+        work_until_settled(world, &node(&world.database, "two", settings(), probe::none()).await, run).await;
         run
     }
 

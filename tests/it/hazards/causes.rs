@@ -85,7 +85,7 @@ async fn held_after_the_charge(case: &Case) -> (World, Uuid) {
 }
 
 async fn go_on(world: &World, run: Uuid) {
-    work_until_settled(world, &node(&world.database, "two", settings(), probe::none()), run).await;
+    work_until_settled(world, &node(&world.database, "two", settings(), probe::none()).await, run).await;
 }
 
 /// One charge, one key however often it was sent, and a run that knows which charge it was.

@@ -47,7 +47,7 @@ async fn with_both_layers_there_is_one_charge_and_a_run_that_ends() {
         world.books.wait_for_applied(lost.charged(), PATIENCE).await.unwrap();
         first.kill().await;
         world.expire_leases().await;
-        work_until_settled(&world, &node(&world.database, "two", settings(), probe::none()), run).await;
+        work_until_settled(&world, &node(&world.database, "two", settings(), probe::none()).await, run).await;
         assert_eq!(world.output(run).await, json!({ "id": "ch_1" }), "{lost:?}");
         assert_eq!(world.books.applied().await.unwrap().len(), 1, "{lost:?}");
         assert_eq!(effect(&world, run).await.state, "completed");
@@ -99,7 +99,7 @@ async fn without_the_provider_s_help_the_twin_charges_twice_and_a_run_waits() {
     world.books.wait_for_applied(1, PATIENCE).await.unwrap();
     first.kill().await;
     world.expire_leases().await;
-    work_until_settled(&world, &node(&world.database, "two", settings(), probe::none()), run).await;
+    work_until_settled(&world, &node(&world.database, "two", settings(), probe::none()).await, run).await;
     let effect = effect(&world, run).await;
     let waiting = world.run(run).await;
     assert_eq!((waiting.state.as_str(), waiting.waiting_effect), ("waiting", Some(effect.effect_id)));

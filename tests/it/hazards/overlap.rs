@@ -32,7 +32,7 @@ async fn two_attempts_that_both_found_nothing_ship_once() {
     world.books.release().await.unwrap();
     first.resume().await;
     second.resume().await;
-    work_until_settled(&world, &node(&world.database, "three", settings(), probe::none()), run).await;
+    work_until_settled(&world, &node(&world.database, "three", settings(), probe::none()).await, run).await;
     assert_shipped_once(&world, run).await;
 
     assert_eq!(twins_that_both_found_nothing(&case).await.as_array().unwrap().len(), 2);
@@ -53,7 +53,7 @@ async fn an_attempt_that_looked_and_then_lost_its_lease_cannot_act() {
     first.resume().await;
     assert_eq!(methods(&world).await, ["GET", "GET"], "the first was let through");
     second.resume().await;
-    work_until_settled(&world, &node(&world.database, "three", settings(), probe::none()), run).await;
+    work_until_settled(&world, &node(&world.database, "three", settings(), probe::none()).await, run).await;
     assert_eq!(methods(&world).await, ["GET", "GET", "POST"]);
     assert_shipped_once(&world, run).await;
 }

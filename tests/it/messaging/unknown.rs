@@ -62,7 +62,7 @@ async fn a_message_is_not_sent_again_once_the_server_may_have_forgotten_its_id()
     first.kill().await;
     world.database.advance_seconds(5).await;
     world.expire_leases().await;
-    work(&node(&world.database, "two", short, probe::none())).await;
+    work(&node(&world.database, "two", short, probe::none()).await).await;
     let found = world.run(run).await;
     assert_eq!((found.state.as_str(), found.due_at), ("waiting", None));
     assert!(found.waiting_effect.is_some());
@@ -95,7 +95,7 @@ async fn a_worker_whose_lease_is_over_publishes_nothing() {
     first.held().await;
     first.freeze().await;
     world.expire_leases().await;
-    work(&node(&world.database, "two", config(), probe::none())).await;
+    work(&node(&world.database, "two", config(), probe::none()).await).await;
     assert_eq!(world.output(run).await[0]["source"], "sent");
     first.wake().await;
     assert_eq!((watch.ids().await.len(), server.kept("ORDERS").await.len()), (1, 1));

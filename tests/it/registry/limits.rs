@@ -38,7 +38,7 @@ async fn a_component_that_compiles_for_too_long_is_refused_by_name_and_leaves_no
     let mark = format!("--bytes={} ", large.len());
     assert_says(&world.refusal(large).await, &["took longer than", "host.max_compile_ms", "300 ms"]);
     assert_eq!(compilers(&mark), Vec::<String>::new());
-    let patient = node(&world.database, "patient", config(), probe::none());
+    let patient = node(&world.database, "patient", config(), probe::none()).await;
     assert!(patient.registry().upload(TENANT, good().into()).await.unwrap().fresh);
 }
 

@@ -72,7 +72,7 @@ async fn the_least_of_policy_tenant_and_host_is_the_limit() {
     }
     let limits = Limits { max_cpu_ms: Some(100), ..Limits::default() };
     committed(world.node.store(), async |tx| set_limits(&mut *tx, TENANT, &limits).await).await;
-    let node = world.second("fresh", deedbox::probe::none());
+    let node = world.second("fresh", deedbox::probe::none()).await;
     let run = world.start("spin", json!({})).await;
     crate::harness::work(&node).await;
     assert!(world.failure(run).await["message"].as_str().unwrap().contains("its 100 ms"));

@@ -23,11 +23,11 @@ async fn a_crowd_of_idle_workers_does_not_ask_for_every_run() {
     (config.worker.poll_ms, config.worker.lease_ms, config.database.max_connections) = (600_000, 600_000, 4);
     let world = World::with(deedbox_books::Options { keyless: false, convention: None }, config.clone()).await;
     world.deploy("noop", "stripe", json!({})).await;
-    let nodes: Vec<Node> = (0..WORKERS)
-        .map(|number| {
-            crate::harness::node(&world.database, &format!("w{number}"), config.clone(), deedbox::probe::none())
-        })
-        .collect();
+    let mut nodes: Vec<Node> = Vec::new();
+    for number in 0..WORKERS {
+        let name = format!("w{number}");
+        nodes.push(crate::harness::node(&world.database, &name, config.clone(), deedbox::probe::none()).await);
+    }
     let workers: Vec<_> = nodes.iter().map(worker_of).collect();
     let hearing = Instant::now() + Duration::from_secs(20);
     while !nodes.iter().all(|node| node.gateway().wakes().hears()) {

@@ -204,7 +204,7 @@ async fn messages(fleet: &mut Fleet, mut nats: Nats) {
 
 /// The worker is killed after the provider has applied, and another sends again under the same key, and replays the rest.
 async fn crash_and_replay(fleet: &mut Fleet) {
-    let applied = fleet.world.books.applied().await.unwrap().len();
+    let applied = fleet.world.books.applied().await.unwrap().len() as u64;
     fleet.world.script(&[Behaviour::Normal, Behaviour::HoldAfterApply]).await;
     let mut calls = [call(&fleet.world.charges(), "first"), call(&fleet.world.charges(), "second")];
     calls.iter_mut().for_each(|call| call["timeout_ms"] = json!(60_000));

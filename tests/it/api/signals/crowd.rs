@@ -77,7 +77,8 @@ async fn contention_on_one_run_fails_nobody_whatever_the_databases_default_isola
         .await
         .unwrap();
     assert_eq!(shown, "serializable");
-    let worker = crate::harness::node(&world.database, "worker", crate::harness::config(), deedbox::probe::none());
+    let worker =
+        crate::harness::node(&world.database, "worker", crate::harness::config(), deedbox::probe::none()).await;
     let api = super::Api::with(world, crate::harness::config()).await;
     api.deploy("read-all", json!({})).await;
     let run = api.start("read-all", json!({ "name": "n", "signals": 50 })).await;
