@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::{Bench, TENANT};
 use deedbox::store::Store;
-use deedbox::store::lease::{Place, Wanted, lease};
+use deedbox::store::lease::{Place, Rooms, Wanted, lease};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use uuid::Uuid;
 
@@ -64,6 +64,7 @@ async fn measure(store: &Store, taken: &mut Vec<Duration>) {
             ttl_ms: 3_600_000,
             batch: Uuid::new_v4(),
             after: Place::default(),
+            rooms: Rooms::default(),
         };
         let began = Instant::now();
         let look = lease(store, &wanted).await.unwrap();

@@ -10,7 +10,7 @@ use common::{Bench, TENANT};
 use criterion::{Criterion, criterion_group, criterion_main};
 use deedbox::effect::{Learned, OnUnknown, Resend, State};
 use deedbox::store::effect::{Answer, Claim, Claimed, Settlement};
-use deedbox::store::lease::{Place, Wanted};
+use deedbox::store::lease::{Place, Rooms, Wanted};
 use deedbox::store::{self, Store};
 use uuid::Uuid;
 
@@ -26,6 +26,7 @@ fn ledger(c: &mut Criterion) {
             ttl_ms: 86_400_000,
             batch: Uuid::new_v4(),
             after: Place::default(),
+            rooms: Rooms::default(),
         };
         store::lease::lease(&store, &wanted).await.unwrap().leased.remove(0)
     });

@@ -20,6 +20,7 @@ mod hazards;
 mod keys;
 mod lease_model;
 mod messaging;
+mod neighbours;
 mod openwop;
 mod pace;
 mod questions;

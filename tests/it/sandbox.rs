@@ -19,6 +19,7 @@ mod memory;
 mod output;
 mod requests;
 mod same_run;
+mod surroundings;
 mod tables;
 mod waits;
 
@@ -284,19 +285,4 @@ async fn each_way_to_end_has_a_code_of_its_own() {
         assert_eq!(world.failure(run).await["code"], code);
         assert_eq!(world.outcomes(run).await.len(), 2, "{code} is tried again");
     }
-}
-
-/// F-F17.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_guest_sees_nothing_of_the_machine() {
-    let world = World::keyed().await;
-    world.deploy("env-dump", "stripe", json!({})).await;
-    let run = world.start("env-dump", json!({})).await;
-    world.work().await;
-    let seen = world.output(run).await;
-    assert_eq!((&seen["env"], &seen["args"], &seen["stdin"]), (&json!({}), &json!([]), &json!("")));
-    assert_ne!(seen["written"], "opened");
-    let files = seen["files"].as_object().unwrap();
-    assert!(files.len() > 4 && files.values().all(|result| result != "opened"), "{files:?}");
-    assert!(!std::path::Path::new("written-by-a-guest").exists());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use deedbox::node::Node;
-use deedbox::store::lease::Leased;
+use deedbox::store::lease::{Leased, Look, Place, Rooms, Wanted};
 use deedbox::store::start::{NewRun, StartAt, start};
 use deedbox::store::{self, Store, control};
 use serde_json::json;
@@ -208,9 +208,7 @@ async fn with_more_tenants_than_one_look_sees_all_are_served() {
     let mut seen = std::collections::HashSet::new();
     let mut after = store::lease::Place::default();
     for _ in 0..30 {
-        let wanted =
-            store::lease::Wanted { worker: "w".to_owned(), limit: 16, ttl_ms: 60_000, batch: Uuid::new_v4(), after };
-        let look = store::lease::lease(world.node.store(), &wanted).await.unwrap();
+        let look = look_behind(&world, after, Rooms::default()).await;
         seen.extend(look.leased.into_iter().map(|run| run.tenant));
         after = look.next;
     }
@@ -238,9 +236,7 @@ async fn a_tenant_with_many_activities_does_not_crowd_another_out() {
     let mut activities = std::collections::HashSet::new();
     let mut after = store::lease::Place::default();
     for _ in 0..60 {
-        let wanted =
-            store::lease::Wanted { worker: "w".to_owned(), limit: 16, ttl_ms: 600_000, batch: Uuid::new_v4(), after };
-        let look = store::lease::lease(world.node.store(), &wanted).await.unwrap();
+        let look = look_behind(&world, after, Rooms::default()).await;
         for run in look.leased {
             *served.entry(run.tenant.clone()).or_default() += 1;
             activities.insert(run.activity);
@@ -300,6 +296,7 @@ async fn runs_whose_lease_was_never_answered_are_given_back_unspent() {
         ttl_ms: 60_000,
         batch,
         after: store::lease::Place::default(),
+        rooms: Rooms::default(),
     };
     let lost = store::lease::lease(store, &wanted).await.unwrap().leased;
     assert_eq!(store::lease::give_back(store, batch).await.unwrap(), 2);
@@ -310,6 +307,33 @@ async fn runs_whose_lease_was_never_answered_are_given_back_unspent() {
     let stale = store::lease::Lease { tenant: ACME.to_owned(), run_id: lost[0].run_id, token: lost[0].token };
     assert!(store::lease::renew(store, &[stale], 60_000).await.unwrap().is_empty());
     assert_eq!(lease(store, "w", 9, 60_000).await.len(), 3);
+}
+
+/// One look for sixteen runs, behind a place, with so much room for each tenant.
+async fn look_behind(world: &World, after: Place, rooms: Rooms) -> Look {
+    let wanted = Wanted { worker: "w".to_owned(), limit: 16, ttl_ms: 600_000, batch: Uuid::new_v4(), after, rooms };
+    store::lease::lease(world.node.store(), &wanted).await.unwrap()
+}
+
+/// Of a tenant that has filled its part of a node's places nothing more is taken, however much is free.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_runs_of_a_tenant_are_taken_than_there_is_room_for() {
+    let world = two_tenants().await;
+    for tenant in [ACME, BETA] {
+        fill(&world, tenant, 100).await;
+    }
+    for (of_acme, others, taken) in [(3, 16, (3, 13)), (0, 2, (0, 2)), (1, 1, (1, 1)), (100, 100, (8, 8))] {
+        // Those that this took wait again, so that the next case begins as this one did.
+        world
+            .database
+            .execute("update runs set state = 'queued', due_at = null, rank = deedbox_now() where state = 'running'")
+            .await;
+        let rooms = Rooms { of: BTreeMap::from([(ACME.to_owned(), of_acme)]), others };
+        let look = look_behind(&world, Place::default(), rooms).await;
+        let counts = by_tenant(&look.leased);
+        let of = |tenant| counts.get(tenant).copied().unwrap_or(0);
+        assert_eq!((of(ACME), of(BETA)), taken);
+    }
 }
 
 fn worker_of(node: &Node) -> tokio_util::sync::CancellationToken {

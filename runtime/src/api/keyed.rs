@@ -24,6 +24,7 @@ use super::request_key::{self, Handling};
 use super::{Api, canonical};
 use crate::registry;
 use crate::store::request_key::{Record, RecordId, Turn, find, put, take_turn};
+use crate::store::turns::For;
 use crate::store::{self, Tx};
 
 pub use answer::Answer;
@@ -236,7 +237,7 @@ impl<S: Scope, B: Kind> Keyed<S, B> {
             prepared.await
         };
         match &self.mark {
-            None => Ok(Outcome { answer: unkeyed(api, &prepared.await?).await?, replayed: false }),
+            None => Ok(Outcome { answer: unkeyed(api, &self.caller.tenant, &prepared.await?).await?, replayed: false }),
             Some(mark) => {
                 let turn = Asked { api, tenant: &self.caller.tenant, mark, handling: self.handling };
                 turn.answer(prepared).await
@@ -265,10 +266,11 @@ pub async fn delivery<W: Work>(
 }
 
 /// Carries out work that has no key.
-pub async fn unkeyed<W: Work>(api: &Api, work: &W) -> Result<Answer> {
+pub async fn unkeyed<W: Work>(api: &Api, tenant: &str, work: &W) -> Result<Answer> {
     let mut tries = 1;
     loop {
         let attempt = async {
+            let _turn = api.store.turn(tenant, For::Telling).await?;
             let mut tx = if work.is_single() { api.store.statement().await? } else { api.store.transaction().await? };
             let answer = work.run(&mut tx).await?;
             tx.commit().await?;
@@ -346,6 +348,7 @@ impl Asked<'_> {
     }
 
     async fn once<W: Work>(&self, work: &Result<W>) -> std::result::Result<Tried, Failed> {
+        let _turn = self.api.store.turn(self.tenant, For::Telling).await?;
         let mut tx = self.api.store.transaction().await?;
         match take_turn(&mut tx, self.mark.record, &self.mark.digest).await? {
             Turn::Ours => {}

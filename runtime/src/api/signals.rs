@@ -98,7 +98,7 @@ pub async fn deliver(
         max_unread: api.config.signals.max_unread,
         resolving,
     };
-    let mut response = keyed::unkeyed(&api, &work).await?.response(false);
+    let mut response = keyed::unkeyed(&api, &request.caller.tenant, &work).await?.response(false);
     if lenient {
         let (name, value) = request_key::APPLIED;
         response.headers_mut().insert(name, HeaderValue::from_static(value));

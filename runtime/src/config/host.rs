@@ -10,6 +10,15 @@ use serde::Deserialize;
 pub struct HostConfig {
     /// Instances at once. Runs beyond it stay queued.
     pub max_instances: u32,
+    /// The part of the places that other tenants leave which one tenant cannot have: 25 is a quarter, so that of 64 places 16
+    /// are free for whoever comes next, and of those 4 for the next after that. Runs beyond it stay queued. 0 where all
+    /// tenants are one's own. Nothing is kept free of fewer than 4 places.
+    pub reserved_percent: u32,
+    /// Threads that run guests and nothing else. One tenant has all but a quarter of them at once, and all but one at least.
+    /// 0: guests run on the threads of everything else, and one that computes makes everything wait.
+    pub guest_threads: u32,
+    /// Guests' clocks tell time in steps of this length. Sleeping is as exact as ever.
+    pub clock_resolution_us: u64,
     /// Linear memory of one instance: the ceiling for every deployment. Growing beyond it fails in the guest.
     pub max_memory_bytes: u64,
     /// Linear memory of one instance where the deployment says nothing.
@@ -87,6 +96,9 @@ impl Default for HostConfig {
     fn default() -> Self {
         Self {
             max_instances: 64,
+            reserved_percent: 25,
+            guest_threads: threads_for_guests(),
+            clock_resolution_us: 1_000,
             max_memory_bytes: 512 << 20,
             default_memory_bytes: 128 << 20,
             max_table_elements: 20_000,
@@ -125,6 +137,12 @@ impl Default for HostConfig {
     }
 }
 
+/// One for each processor and a quarter more, one at least: a tenant that computes has every processor, and not every thread.
+fn threads_for_guests() -> u32 {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+    processors + processors.div_ceil(4)
+}
+
 impl HostConfig {
     pub(super) fn compile_rules(&self) -> [(bool, &'static str, &'static str); 5] {
         [
@@ -143,6 +161,13 @@ impl HostConfig {
         let within = |least: u64, most: u64| (1..=most).contains(&least);
         [
             (self.max_instances >= 1, "host.max_instances", NONE),
+            (self.reserved_percent <= 90, "host.reserved_percent", "must be at most 90"),
+            (self.guest_threads <= 1_024, "host.guest_threads", "must be at most 1024"),
+            (
+                (1..=1_000_000).contains(&self.clock_resolution_us),
+                "host.clock_resolution_us",
+                "must be from 1 to 1000000",
+            ),
             (
                 self.default_memory_bytes <= self.max_memory_bytes,
                 "host.default_memory_bytes",

@@ -1,5 +1,7 @@
 //! Asks a component what it offers, at upload: without a run, within the limits of one.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
 use super::bounds::Bounds;
@@ -18,8 +20,17 @@ pub struct Descriptor {
     pub output_schema: Option<String>,
 }
 
-/// Calls `describe`; the error says in words what went wrong.
-pub async fn describe(engine: &Engine, module: &Module) -> Result<Vec<Descriptor>, String> {
+/// Stands where a tenant stands: uploads together have their turns like one.
+const UPLOADS: &str = "";
+
+/// Calls `describe` on the guests' threads; the error says in words what went wrong.
+pub async fn describe(engine: &Arc<Engine>, module: &Arc<Module>) -> Result<Vec<Descriptor>, String> {
+    let (on, module) = (engine.clone(), module.clone());
+    let described = engine.threads.run(UPLOADS, async move { ask(&on, &module).await }).await;
+    described.unwrap_or_else(|| Err("the host stops".to_owned()))
+}
+
+async fn ask(engine: &Engine, module: &Module) -> Result<Vec<Descriptor>, String> {
     let _place = engine.describing.acquire().await.map_err(|e| e.to_string())?;
     let deadline = Instant::now() + ms(engine.config.describe_timeout_ms);
     let bounds = Bounds::defaults(&engine.config);

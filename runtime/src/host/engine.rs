@@ -11,6 +11,7 @@ use wasmtime::{Config, InstanceAllocationStrategy, OptLevel, PoolingAllocationCo
 use super::bindings::ActivityPre;
 use super::guest::Guest;
 use super::link;
+use super::threads::Threads;
 use crate::config::HostConfig;
 
 /// Places of their own for `describe` at uploads, so that uploads and attempts do not wait for each other.
@@ -23,6 +24,7 @@ pub struct Engine {
     pub(super) config: HostConfig,
     instances: Arc<Semaphore>,
     pub(super) describing: Semaphore,
+    pub(super) threads: Threads,
     ticking: Arc<AtomicBool>,
 }
 
@@ -51,7 +53,8 @@ impl Engine {
         let ticking = Arc::new(AtomicBool::new(true));
         tick(wasmtime.weak(), ticking.clone(), config.epoch_ms);
         let instances = Arc::new(Semaphore::new(config.max_instances as usize));
-        Ok(Arc::new(Self { wasmtime, linker, config, instances, describing: Semaphore::new(DESCRIBING), ticking }))
+        let (describing, threads) = (Semaphore::new(DESCRIBING), Threads::start(config.guest_threads)?);
+        Ok(Arc::new(Self { wasmtime, linker, config, instances, describing, threads, ticking }))
     }
 
     /// The engine that compiles and loads components.

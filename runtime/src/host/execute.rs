@@ -14,7 +14,7 @@ use super::stdio::Captured;
 use crate::config::ms;
 use crate::gateway::Attempt;
 
-/// How long a guest that computes rests at every epoch.
+/// How long a guest that computes rests at every epoch where it shares its thread with everything else.
 const BREATH: Duration = Duration::from_millis(1);
 
 /// Handles for each resource: a guest that lends one to a call has it and its loan.
@@ -62,8 +62,20 @@ pub struct Used {
     pub peak_memory_bytes: u64,
 }
 
-/// Runs one attempt to its end. All its sends are settled or marked unknown when this returns.
-pub async fn execute(engine: &Engine, module: &Module, execution: Execution) -> Ended {
+/// Runs one attempt to its end, on the guests' threads. All its sends are settled or marked unknown when this returns.
+pub async fn execute(engine: &Arc<Engine>, module: &Arc<Module>, execution: Execution) -> Ended {
+    let tenant = execution.attempt.tenant().to_owned();
+    let (on, module) = (engine.clone(), module.clone());
+    let ended = engine.threads.run(&tenant, async move { run(&on, &module, execution).await }).await;
+    ended.unwrap_or_else(|| Ended {
+        outcome: Outcome::Stopped,
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+        used: Used::default(),
+    })
+}
+
+async fn run(engine: &Engine, module: &Module, execution: Execution) -> Ended {
     let Execution { attempt, info, export, input, bounds, deadline, timeout, random_seed } = execution;
     let run = Some((attempt.clone(), info));
     let mut store = new_store(engine, Setting { bounds, deadline, random_seed, run });
@@ -129,15 +141,20 @@ pub fn new_store(engine: &Engine, setting: Setting) -> Store<Guest> {
     store.set_hostcall_fuel(engine.config.max_call_bytes);
     store.set_max_component_handles(engine.config.max_resources.saturating_mul(HANDLES));
     store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|mut context| {
+    let own_threads = engine.config.guest_threads > 0;
+    store.epoch_deadline_callback(move |mut context| {
         let guest = context.data_mut();
         let now = Instant::now();
         if now >= guest.deadline {
             return Ok(UpdateDeadline::Interrupt);
         }
-        // A bare yield would keep the thread busy: sockets and timers of the whole process would wait for a pause.
-        let rest = guest.meter.look(now)?.max(BREATH);
-        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(rest))))
+        let rest = guest.meter.look(now)?;
+        Ok(match own_threads {
+            true if rest.is_zero() => UpdateDeadline::Yield(1),
+            true => UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(rest))),
+            // A bare yield would keep the thread busy: sockets and timers of the whole process would wait for a pause.
+            false => UpdateDeadline::YieldCustom(1, Box::pin(tokio::time::sleep(rest.max(BREATH)))),
+        })
     });
     store
 }

@@ -10,6 +10,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::bounds::Bounds;
+use super::clocks;
 use super::limits::Limiter;
 use super::meter::Meter;
 use super::stdio::Capture;
@@ -64,6 +65,7 @@ impl Guest {
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(stdout.clone()).stderr(stderr.clone());
         wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(config.max_random_bytes);
+        clocks::coarsen(&mut wasi, config.clock_resolution_us);
         if let Some(seed) = setting.random_seed {
             stable_random(&mut wasi, seed);
         }

@@ -4,6 +4,7 @@
 mod bindings;
 mod bounds;
 mod checkpoint;
+mod clocks;
 mod context;
 mod describe;
 mod engine;
@@ -21,6 +22,7 @@ mod outcome;
 mod signals;
 mod sockets;
 mod stdio;
+mod threads;
 mod untaken;
 mod wasi_http;
 

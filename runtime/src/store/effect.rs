@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::lease::Lease;
+use super::turns::For;
 use super::{Error, Result, Store, bounded, rate};
 use crate::effect::{Learned, OnUnknown, Resend, State};
 
@@ -105,6 +106,7 @@ pub enum Claimed {
 
 /// Claims an effect that is absent or released.
 pub async fn claim(store: &Store, claim: Claim) -> Result<Claimed> {
+    let _turn = store.turn(&claim.lease.tenant, For::Ledger).await?;
     for _ in 0..CLAIM_TRIES {
         let row = match claim_once(store, &claim).await {
             Err(error) if error.was_rolled_back() => continue,
@@ -350,6 +352,7 @@ pub struct Settlement {
 /// Settles an effect as long as the same send still holds it, even after its lease is over; what the send learned is
 /// kept on its own row in any case. False when another send has taken the effect or it is no longer claimed.
 pub async fn settle(store: &Store, settlement: &Settlement) -> Result<bool> {
+    let _turn = store.turn(&settlement.tenant, For::Ledger).await?;
     let answer = settlement.answer.as_ref();
     let settled = sqlx::query_scalar!(
         r#"with settled as (

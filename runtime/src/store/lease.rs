@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::turns::For;
 use super::{Error, Result, Store, big, bounded, storable};
 
 /// The most runs that one statement leases, whatever is asked for.
@@ -51,6 +52,27 @@ pub struct Wanted {
     /// Names this statement, for [`give_back`].
     pub batch: Uuid,
     pub after: Place,
+    pub rooms: Rooms,
+}
+
+/// How many runs a look may take of each tenant: of those that are named, and of any other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rooms {
+    pub of: BTreeMap<String, usize>,
+    pub others: usize,
+}
+
+impl Default for Rooms {
+    /// As many as there are.
+    fn default() -> Self {
+        Self { of: BTreeMap::new(), others: MAX_LEASED as usize }
+    }
+}
+
+impl Rooms {
+    pub fn room(&self, tenant: &str) -> usize {
+        self.of.get(tenant).copied().unwrap_or(self.others)
+    }
 }
 
 /// Where a look begins: behind a tenant, and behind an activity of each tenant that has more than a look sees. Empty: with the
@@ -132,18 +154,24 @@ impl Row {
 }
 
 /// Leases up to `limit` ready runs. Every place goes to the tenant that has the fewest runs under way, and within a tenant to
-/// the run that ranks first. Tenants and activities that are paused or at their limit are left out.
+/// the run that ranks first. Tenants and activities that are paused or at their limit are left out, and of no tenant are more
+/// runs taken than there is room for.
 ///
 /// The literal limits tell the planner how few rows there are; an expression tells it nothing.
 pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
     let (tenants, activities): (Vec<String>, Vec<String>) = wanted.after.activities.clone().into_iter().unzip();
+    let few = |room: usize| i32::try_from(room).unwrap_or(i32::MAX);
+    let (roomy, rooms): (Vec<String>, Vec<i32>) =
+        wanted.rooms.of.iter().map(|(tenant, room)| (tenant.clone(), few(*room))).unzip();
     let rows = sqlx::query_as!(
         Row,
         r#"with lane as materialized (select * from deedbox_lanes($4, $5, $7)),
            ready as (
              select l.tenant, l.activity, l.tenant_runs, l.tenant_room, c.rank, c.run_id,
                     row_number() over (partition by l.tenant order by c.rank, c.run_id) as place
-             from (select * from lane where open limit 256) l cross join lateral (
+             from (select lane.tenant, activity, tenant_runs, lane_room, least(tenant_room, coalesce(h.room, $8)) as tenant_room
+                   from lane left join unnest($9::text[], $10::integer[]) h (tenant, room) on h.tenant = lane.tenant
+                   where open limit 256) l cross join lateral (
                select rank, run_id from (
                  select rank, run_id from runs r
                  where r.tenant = l.tenant and r.activity = l.activity and r.rank is not null
@@ -152,7 +180,7 @@ pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
            share as (
              select tenant, activity, count(*) as runs from (
                select tenant, activity from ready
-               where tenant_room is null or place <= tenant_room
+               where place <= tenant_room
                order by tenant_runs + place, rank, run_id limit $1) fair
              group by tenant, activity),
            picked as (
@@ -188,7 +216,10 @@ pub async fn lease(store: &Store, wanted: &Wanted) -> Result<Look> {
         wanted.after.tenant,
         &tenants,
         wanted.batch,
-        &activities
+        &activities,
+        few(wanted.rooms.others),
+        &roomy,
+        &rooms
     );
     let mut rows = bounded(rows.fetch_all(&store.pool)).await?;
     let Some(first) = rows.first_mut() else { return Err(Error::Corrupt("a look without a row".to_owned())) };
@@ -318,6 +349,7 @@ pub enum Next {
 /// the queue, or cancelled, after the lease's end, while nobody else has it.
 pub async fn finish(store: &Store, finish: Finish) -> Result<bool> {
     let change = Change::of(&finish.next);
+    let _turn = store.turn(&finish.lease.tenant, For::Telling).await?;
     let done = sqlx::query_scalar!(
         r#"with waited as (
              select state from effects where tenant = $1 and effect_id = $11 for share),

@@ -58,8 +58,10 @@ pub mod signature;
 pub mod start;
 pub mod tenant;
 pub mod token;
+pub mod turns;
 mod tx;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Connection;
@@ -73,6 +75,7 @@ static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 #[derive(Clone, Debug)]
 pub struct Store {
     pool: PgPool,
+    turns: Arc<turns::Turns>,
 }
 
 /// What can go wrong with the database.
@@ -167,7 +170,7 @@ impl Store {
             // After a failover the address may lead to the old primary for a while: a connection to a standby would stay one.
             .after_connect(|connection, _| Box::pin(refuse_standby(connection)))
             .connect_lazy_with(options);
-        Ok(Self { pool })
+        Ok(Self { pool, turns: Arc::new(turns::Turns::new(max_connections)) })
     }
 
     /// Brings the schema up to this version. Safe to call from many nodes at once.

@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::{Seen, Worker};
+use super::{Held, Seen, Worker};
 use crate::config::ms;
-use crate::store::lease::Place;
+use crate::store::lease::{Place, Rooms};
 
 /// Runs leased in one statement.
 const MAX_BATCH: usize = 16;
@@ -45,7 +45,7 @@ pub struct Looking {
     round: usize,
     /// Wake-ups in a row that brought nothing.
     misses: u32,
-    /// A limit kept runs back: the end of an attempt makes room.
+    /// A limit, or a tenant's share of the places, kept runs back: the end of an attempt makes room.
     held_back: Arc<AtomicBool>,
 }
 
@@ -91,8 +91,8 @@ impl Looking {
             return After::Wait(DATABASE_PAUSE);
         }
         let wanted = places.len();
-        let batch = Uuid::new_v4();
-        let seen = match self.worker.look(wanted, self.after.clone(), batch).await {
+        let (batch, rooms) = (Uuid::new_v4(), self.worker.seats.rooms());
+        let seen = match self.worker.look(wanted, self.after.clone(), rooms.clone(), batch).await {
             Ok(seen) => seen,
             Err(error) => {
                 tracing::warn!(worker.name = self.worker.name, error = %error, "leasing failed; it is tried again");
@@ -106,17 +106,19 @@ impl Looking {
         let began_first = self.after.is_first();
         self.after = next;
         self.round += leased;
-        self.held_back.store(held_back, Ordering::Relaxed);
-        self.misses = if leased == 0 && woken { (self.misses + 1).min(10) } else { 0 };
-        for (held, place) in held.into_iter().zip(places) {
-            let (worker, held_back) = (self.worker.clone(), self.held_back.clone());
-            attempts.spawn(async move {
-                worker.attempt(held).await;
-                drop(place);
-                if held_back.load(Ordering::Relaxed) {
-                    worker.wakes().due.notify_one();
-                }
-            });
+        let full = full(&rooms, &held);
+        let kept_back = held_back || !full.is_empty();
+        self.misses = match leased == 0 && woken {
+            false => 0,
+            // Nobody else was faster: what woke this worker is for later, and the next to call may find a place.
+            true if kept_back => 1,
+            true => (self.misses + 1).min(10),
+        };
+        self.begin(held, places, attempts);
+        self.held_back.store(kept_back, Ordering::SeqCst);
+        if full.iter().any(|tenant| self.worker.seats.has_room(tenant)) {
+            // An attempt ended while the database was asked, and told nobody.
+            return After::LookAgain;
         }
         self.looks = if whole_round || leased > 0 { 0 } else { self.looks + 1 };
         if !whole_round && self.looks < MAX_FRUITLESS {
@@ -129,6 +131,20 @@ impl Looking {
             _ if leased == wanted || fruitful => After::LookAgain,
             true => After::Wait(ms(rand::random_range(CONTENDED_MS))),
             false => After::Wait(ms(self.worker.config.poll_ms)),
+        }
+    }
+
+    fn begin(&self, held: Vec<Held>, places: Vec<OwnedSemaphorePermit>, attempts: &TaskTracker) {
+        for (held, place) in held.into_iter().zip(places) {
+            let (worker, held_back) = (self.worker.clone(), self.held_back.clone());
+            let seat = worker.seats.take(&held.leased.tenant);
+            attempts.spawn(async move {
+                worker.attempt(held).await;
+                drop((place, seat));
+                if held_back.load(Ordering::SeqCst) {
+                    worker.wakes().due.notify_one();
+                }
+            });
         }
     }
 
@@ -178,4 +194,15 @@ impl Looking {
         }
         places
     }
+}
+
+/// The tenants that have, with these runs, all the places that they may have.
+fn full(rooms: &Rooms, held: &[Held]) -> Vec<String> {
+    let mut left = rooms.clone();
+    for Held { leased, .. } in held {
+        let others = left.others;
+        let room = left.of.entry(leased.tenant.clone()).or_insert(others);
+        *room = room.saturating_sub(1);
+    }
+    left.of.into_iter().filter(|(_, room)| *room == 0).map(|(tenant, _)| tenant).collect()
 }

@@ -10,6 +10,7 @@ mod looking;
 mod reaper;
 mod rescuer;
 mod resolver;
+mod seats;
 mod timers;
 mod versions;
 
@@ -24,12 +25,13 @@ use zeroize::Zeroizing;
 use crate::config::{RetentionConfig, WorkerConfig, ms};
 use crate::gateway::Gateway;
 use crate::registry::Registry;
-use crate::store::lease::{Leased, Place};
+use crate::store::lease::{Leased, Place, Rooms};
 use crate::store::{self, Store};
 use crate::wakes::Wakes;
 
 use leases::Leases;
 use looking::Looking;
+use seats::Seats;
 use versions::Versions;
 
 /// One worker of one node.
@@ -43,6 +45,7 @@ pub struct Worker {
     random_secret: Zeroizing<[u8; 32]>,
     leases: Leases,
     versions: Versions,
+    seats: Arc<Seats>,
 }
 
 impl std::fmt::Debug for Worker {
@@ -74,8 +77,8 @@ impl Worker {
     pub fn new(parts: Parts) -> Arc<Self> {
         let Parts { name, store, gateway, registry, config, retention, random_secret } = parts;
         let leases = Leases::new(gateway.clock().clone(), &config);
-        let versions = Versions::default();
-        Arc::new(Self { name, store, gateway, registry, config, retention, random_secret, leases, versions })
+        let (versions, seats) = (Versions::default(), Seats::new(registry.engine().config()));
+        Arc::new(Self { name, store, gateway, registry, config, retention, random_secret, leases, versions, seats })
     }
 
     /// Does what maintenance is due (lost runs, timers, deadlines, open questions, callbacks), then leases one ready run, runs one
@@ -86,7 +89,7 @@ impl Worker {
         timers::run_once(&self.store).await?;
         resolver::run_once(&self.gateway).await?;
         callbacks::run_once(&self.gateway).await?;
-        let look = self.look(1, Place::default(), uuid::Uuid::new_v4()).await?;
+        let look = self.look(1, Place::default(), Rooms::default(), uuid::Uuid::new_v4()).await?;
         let Some(held) = look.held.into_iter().next() else { return Ok(false) };
         tokio::select! {
             () = self.attempt(held) => {}
@@ -149,7 +152,7 @@ impl Worker {
     }
 
     /// Leases with their ends by this process's clocks, which were read before the database was asked.
-    async fn look(&self, limit: usize, after: Place, batch: uuid::Uuid) -> Result<Seen, store::Error> {
+    async fn look(&self, limit: usize, after: Place, rooms: Rooms, batch: uuid::Uuid) -> Result<Seen, store::Error> {
         let mut deadline = self.lease_end();
         let now = Instant::now();
         let wanted = store::lease::Wanted {
@@ -158,6 +161,7 @@ impl Worker {
             ttl_ms: self.config.lease_ms,
             batch,
             after,
+            rooms,
         };
         let mut look = store::lease::lease(&self.store, &wanted).await?;
         // Where the database was long away, little or nothing of this end is left: each attempt would be refused its first

@@ -5,3 +5,4 @@
 mod fetch;
 mod raw;
 mod sockets;
+mod surroundings;

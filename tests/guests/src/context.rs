@@ -39,6 +39,13 @@ fn wait_cancelled(ctx: &Context, _input: Value) -> Result<bool, Failure> {
     Ok(true)
 }
 
+/// Asks the host again and again whether it was asked to stop, and never rests.
+#[activity]
+fn wait_busily(ctx: &Context, _input: Value) -> Result<bool, Failure> {
+    while !ctx.cancelled() {}
+    Ok(true)
+}
+
 pub fn wait_until_cancelled(ctx: &Context) {
     while !ctx.cancelled() {
         std::thread::sleep(POLL);

@@ -29,7 +29,7 @@ pub mod tenant_limits;
 mod tenants;
 pub mod tls;
 mod versions;
-mod wire;
+pub mod wire;
 mod witness;
 
 use std::sync::Arc;

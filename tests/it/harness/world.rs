@@ -12,7 +12,7 @@ use deedbox::policy::{Policy, Span};
 use deedbox::probe::{self, Probe};
 use deedbox::store::activity::NewVersion;
 use deedbox::store::duty::Rescued;
-use deedbox::store::lease::{Leased, Place, Wanted};
+use deedbox::store::lease::{Leased, Place, Rooms, Wanted};
 use deedbox::store::provenance::By;
 use deedbox::store::start::NewRun;
 use deedbox::store::{self, Store};
@@ -179,7 +179,8 @@ pub async fn deploy_version(
 pub async fn lease(store: &Store, worker: &str, limit: i64, ttl_ms: u64) -> Vec<Leased> {
     rescue(store).await;
     store::duty::promote(store, 1_000).await.unwrap();
-    let wanted = Wanted { worker: worker.to_owned(), limit, ttl_ms, batch: Uuid::new_v4(), after: Place::default() };
+    let (after, rooms) = (Place::default(), Rooms::default());
+    let wanted = Wanted { worker: worker.to_owned(), limit, ttl_ms, batch: Uuid::new_v4(), after, rooms };
     store::lease::lease(store, &wanted).await.unwrap().leased
 }
 

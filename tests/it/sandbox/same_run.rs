@@ -9,7 +9,7 @@ use crate::harness::{TENANT, World, work};
 
 /// The outputs of two attempts of one run, the second on another node. A run ends with its first output: to see both, the
 /// run is put back into the queue by hand.
-async fn outputs_of_two_attempts(world: &World, run: uuid::Uuid) -> [Value; 2] {
+pub async fn outputs_of_two_attempts(world: &World, run: uuid::Uuid) -> [Value; 2] {
     work(&world.node).await;
     let first = world.output(run).await;
     world
