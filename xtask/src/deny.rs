@@ -1,39 +1,48 @@
-//! The check of licences, advisories and sources by `cargo-deny`.
+//! The check of licences, bans, sources and advisories by `cargo-deny`.
 //!
-//! Compiling that program takes minutes, so it is only installed when asked for.
+//! Compiling that program takes minutes, so it is done once, into the user's cache.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::settings::Settings;
 use crate::shell;
 use crate::workspace::Workspace;
 
 const PROGRAM: &str = "cargo-deny";
+/// The one that deny.toml is written for.
+const VERSION: &str = "0.20.2";
 
-/// The program, on PATH or in the cache.
-pub fn find(settings: &Settings) -> Option<PathBuf> {
-    let cached = settings.cache.join("tools/bin");
-    shell::find(PROGRAM, &settings.search_path).or_else(|| shell::find(PROGRAM, &[cached]))
+/// Where the program is kept: another version has a folder of its own.
+fn cached(settings: &Settings) -> PathBuf {
+    settings.cache.join("tools").join(format!("{PROGRAM}-{VERSION}"))
 }
 
-/// Compiles the program into the cache, unless it is there.
+/// The program on PATH, else the one in the cache, which is compiled unless it is there.
 pub fn install(settings: &Settings) -> Result<PathBuf> {
-    if let Some(found) = find(settings) {
+    let root = cached(settings);
+    let program = root.join("bin").join(PROGRAM);
+    if let Some(found) = shell::find(PROGRAM, &settings.search_path) {
         return Ok(found);
     }
+    if shell::is_program(&program) {
+        return Ok(program);
+    }
     println!("deny: compiling {PROGRAM} into the cache, which takes a few minutes once");
-    let root = settings.cache.join("tools");
-    shell::run(settings.cargo().args(["install", PROGRAM, "--locked", "--root"]).arg(&root))?;
-    Ok(root.join("bin").join(PROGRAM))
+    let mut cargo = settings.cargo();
+    cargo.args(["install", PROGRAM, "--version", VERSION, "--locked", "--root"]).arg(&root);
+    // What it is made of is no part of this workspace: cargo builds it in a folder that it removes.
+    cargo.env_remove("CARGO_TARGET_DIR");
+    shell::run(&mut cargo).context("cargo-deny cannot be installed; `--no-deny` leaves its check out")?;
+    Ok(program)
 }
 
 /// Which checks of deny.toml run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Checks {
-    /// Those that need no network.
+    /// Those that need no database.
     Offline,
     /// Also the advisories, whose database is fetched.
     All,

@@ -269,7 +269,8 @@ fn start_at(at: Option<DateTime<Utc>>, delay: Option<Span>) -> Result<StartAt> {
     let start = match (at, delay) {
         (None, None) => StartAt::Now,
         (Some(_), Some(_)) => return Err(Problem::validation("delay: give either start_at or delay")),
-        (Some(at), None) if at <= Utc::now() + latest => StartAt::At(at),
+        // Every past time means now, but PostgreSQL has none before 4713 BC.
+        (Some(at), None) if at <= Utc::now() + latest => StartAt::At(at.max(DateTime::UNIX_EPOCH)),
         (None, Some(delay)) if chrono::TimeDelta::from_std(delay.0).is_ok_and(|delay| delay <= latest) => {
             StartAt::AfterMs(u64::try_from(delay.0.as_millis()).unwrap_or(u64::MAX))
         }

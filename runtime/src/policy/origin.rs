@@ -62,6 +62,10 @@ impl Origin {
             return Err("user information is not allowed in a URL".to_owned());
         }
         let host = url.host().ok_or("the URL has no host")?.to_owned();
+        // What a denial says is copied into policies, where a `*` would stand for other hosts.
+        if host.to_string().contains('*') {
+            return Err("a URL names one host: there is none with a `*`".to_owned());
+        }
         let port = url.port_or_known_default().ok_or("the URL has no port")?;
         if port == 0 {
             return Err("port 0 cannot be reached".to_owned());
