@@ -25,6 +25,9 @@ const SCHEMATHESIS: &str = "DEEDBOX_SCHEMATHESIS";
 /// a small machine.
 const TEST_THREADS: &str = "4";
 
+/// The tests that have the machine for themselves.
+const NEIGHBOURS: &str = "neighbours::";
+
 #[derive(Args)]
 pub struct Options {
     /// Run the long suite as well: wider searches of the model, every cell of the crash matrix with real processes, made-up
@@ -66,15 +69,28 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
     deny_stage(settings, workspace, options, stages)?;
     // Programs and tests in one invocation: cargo then gives both the same features, and builds once.
     stages.run("build", || cargo(&["build", "--workspace", "--bins", "--tests"]))?;
-    stages.run("test", || {
+    let tests = |arguments: &[&str]| {
         let mut tests = settings.cargo();
-        tests.args(["test", "--workspace", "--", "--test-threads", TEST_THREADS]).args(&options.filters);
+        tests.args(["test", "--workspace"]).args(arguments);
         tests.env(COMPONENTS, &components).env(NATS_SERVER, &nats).env(OPENWOP_PYTHON, &python);
         if let Some(schemathesis) = &schemathesis {
             tests.env("DEEDBOX_LONG", "1").env(SCHEMATHESIS, schemathesis);
         }
-        shell::run(tests.current_dir(&workspace.root))
+        tests.current_dir(&workspace.root);
+        tests
+    };
+    stages.run("test", || {
+        let mut most = tests(&["--", "--test-threads", TEST_THREADS]);
+        if options.filters.is_empty() {
+            most.args(["--skip", NEIGHBOURS]);
+        }
+        shell::run(most.args(&options.filters))
     })?;
+    if options.filters.is_empty() {
+        // They compare times, so nothing else may be measured with them.
+        let alone = ["--test", "it", "--", NEIGHBOURS, "--test-threads", "1"];
+        stages.run("neighbours", || shell::run(&mut tests(&alone)))?;
+    }
     fuzz_stage(settings, workspace, options, stages)
 }
 

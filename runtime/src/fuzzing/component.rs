@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::parts::text;
 use crate::config::HostConfig;
 use crate::host::{self, Engine};
-use crate::registry::{Code, compile};
+use crate::registry::compile;
 
 /// The first bytes of every component.
 const PREAMBLE: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -15,8 +15,7 @@ pub fn component(input: &[u8]) {
     let taken = compile::check_header(input).is_ok();
     assert_eq!(taken, input.starts_with(PREAMBLE), "the header decides");
     let Some(engine) = engine().filter(|_| taken) else { return };
-    let Ok(code) = engine.wasmtime().precompile_component(input) else { return };
-    let Ok(component) = compile::load(engine, &Code::of_compiler(code)) else { return };
+    let Some(component) = compile::here(engine, input) else { return };
     match compile::imports(engine, &component) {
         Ok(names) => assert!(names.iter().all(|name| host::is_known(name)), "an unknown import"),
         Err(problem) => assert!(!problem.to_string().is_empty()),

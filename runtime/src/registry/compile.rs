@@ -52,6 +52,39 @@ pub fn link(engine: &Engine, component: &Component) -> Result<Module, Error> {
     })
 }
 
+/// All causes of an error.
 pub fn in_full(error: &wasmtime::Error) -> String {
-    error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    in_decimals(&error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": "))
+}
+
+/// The engine writes some sizes in decimals and some in hexadecimals, even in one sentence.
+fn in_decimals(text: &str) -> String {
+    let mut parts = text.split("0x");
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
+        match u64::from_str_radix(&part[..digits], 16) {
+            Ok(number) => whole.push_str(&format!("{number}{}", &part[digits..])),
+            Err(_) => whole.push_str(&format!("0x{part}")),
+        }
+    }
+    whole
+}
+
+/// Compiles in this process, for the laws of readers: a component of an upload is compiled in a process of its own.
+#[cfg(any(test, fuzzing))]
+pub fn here(engine: &Engine, bytes: &[u8]) -> Option<Component> {
+    let code = engine.wasmtime().precompile_component(bytes).ok()?;
+    load(engine, &Code::of_compiler(code)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_told_in_decimals() {
+        assert_eq!(in_decimals("size of 17 exceeds 0x10 bytes, at 0x"), "size of 17 exceeds 16 bytes, at 0x");
+        assert_eq!(in_decimals("0xfffffffffffffffff"), "0xfffffffffffffffff");
+    }
 }

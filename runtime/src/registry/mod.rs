@@ -22,7 +22,7 @@ use crate::store::module::Kept;
 use crate::store::provenance::By;
 use crate::store::{self, Store, Tx};
 
-pub(crate) use artefact::Code;
+use artefact::Code;
 use child::Compiler;
 use loaded::Loaded;
 use places::{Place, Places};

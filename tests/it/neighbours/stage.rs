@@ -11,7 +11,7 @@ use super::noise::Noise;
 use crate::api::GUESTS;
 use crate::api::client::Client;
 use crate::cli::program::{Running, deedbox, place, provider};
-use crate::harness::{Database, component, tokens};
+use crate::harness::{Database, component, shared, tokens};
 
 /// Few places, so that they are soon taken.
 pub const SETTINGS: &str = "
@@ -152,6 +152,7 @@ async fn node(dir: PathBuf, settings: &str, database: &Database) -> (Running, St
     std::fs::write(&file, settings).unwrap();
     let mut command = deedbox(&["--json", "up", "--listen", "127.0.0.1:0"]);
     command.arg("--data-dir").arg(&dir).arg("--config").arg(file).args(["--database-url", &database.url]);
+    command.arg("--master-key-file").arg(shared::master_key_file());
     let mut running = Running::start(command, dir.with_extension("log"));
     let said: Value = serde_json::from_str(&running.line().await).unwrap();
     (running, said["address"].as_str().unwrap().to_owned())

@@ -120,8 +120,9 @@ async fn of_ten_thousand_calls_at_once_few_are_open_and_the_others_are_told() {
     let outcomes = output.as_array().unwrap();
     let answered = outcomes.iter().filter(|outcome| outcome["status"] == 200).count();
     let refused = |outcome: &&Value| outcome["error"].as_str().is_some_and(|why| why.contains("16 calls under way"));
+    let other = outcomes.iter().find(|outcome| outcome["status"] != 200 && !refused(outcome));
     let refused = outcomes.iter().filter(refused).count();
-    assert_eq!(answered + refused, CALLS, "nothing else came of a call");
+    assert_eq!(answered + refused, CALLS, "nothing else came of a call: {other:?}");
     assert!(answered >= 1 && refused > CALLS / 2, "{answered} were answered, {refused} refused");
     assert_eq!(counted.all.load(Ordering::SeqCst), answered, "what was refused never connected");
     assert!(counted.most_open.load(Ordering::SeqCst) <= 16, "{counted:?}");
@@ -142,9 +143,11 @@ async fn more_calls_than_resources_end_the_attempt_and_a_deployment_may_have_few
     world.deploy_from(WASI_GUESTS, "fetch", "keyless", policy).await;
     let calls = |count| vec![json!({ "method": "GET", "url": format!("{origin}/x") }); count];
     let many = world.start("fetch", json!({ "calls": calls(5_000), "together": true })).await;
-    let few = world.start("fetch", json!({ "calls": calls(5), "together": true })).await;
     world.work().await;
     assert_eq!(world.outcomes(many).await, ["out-of-resources"]);
+    counted.most_open.store(0, Ordering::SeqCst);
+    let few = world.start("fetch", json!({ "calls": calls(5), "together": true })).await;
+    world.work().await;
     let output = world.output(few).await;
     assert!(output.as_array().unwrap().iter().any(|outcome| outcome["status"] == 200), "{output}");
     assert!(counted.most_open.load(Ordering::SeqCst) <= 2, "{counted:?}");

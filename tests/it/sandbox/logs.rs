@@ -38,7 +38,7 @@ async fn a_guest_that_prints_without_end_is_ended_in_time_and_its_log_is_capped(
 #[tokio::test(flavor = "multi_thread")]
 async fn one_huge_line_and_very_many_records_are_capped_alike() {
     let world = World::keyed().await;
-    let limits = json!({ "memory_bytes": 400 << 20, "host_calls_per_s": 1_000_000, "cpu_ms": 600_000 });
+    let limits = json!({ "memory_bytes": 512 << 20, "host_calls_per_s": 1_000_000, "cpu_ms": 600_000 });
     world.deploy("print", "stripe", with("10m", limits)).await;
     let records = if long() { 1_000_000 } else { 100_000 };
     for (lines, bytes) in [(1, 100 << 20), (records, 120)] {

@@ -8,7 +8,7 @@ use super::same_run::outputs_of_two_attempts;
 use super::world_with;
 use crate::api::client::Client;
 use crate::cli::program::{Running, deedbox, place};
-use crate::harness::{Database, TENANT, World, component};
+use crate::harness::{Database, TENANT, World, component, shared};
 use crate::wat_component::WatComponent;
 
 const GUESTS: &str = "deedbox_test_guests_wasi_http.wasm";
@@ -47,6 +47,7 @@ async fn seen_by_a_guest() -> (Value, Running, tempfile::TempDir) {
     std::fs::write(dir.join("secret.txt"), CANARY).unwrap();
     let mut command = deedbox(&["--json", "up", "--listen", "127.0.0.1:0", "--database-url", &database.url]);
     command.arg("--data-dir").arg(dir.join(CANARY)).current_dir(&dir);
+    command.arg("--master-key-file").arg(shared::master_key_file());
     command.env("CANARY", CANARY).env("PGPASSWORD", CANARY).stdin(std::fs::File::open(dir.join("secret.txt")).unwrap());
     let mut running = Running::start(command, dir.join("log"));
     let said: Value = serde_json::from_str(&running.line().await).unwrap();

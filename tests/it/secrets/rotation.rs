@@ -175,7 +175,7 @@ async fn minted(origin: &str, token: &str) -> Answer {
 
 async fn keyed(origin: &str, token: &str, path: &str, body: &Value) -> Answer {
     let client = Client::new(origin, Some(token.to_owned()));
-    let request = client.request(reqwest::Method::POST, path).header("idempotency-key", "one-and-the-same");
+    let request = client.request(reqwest::Method::POST, path).header("idempotency-key", "one-and-the-same-request");
     client.send(request.json(body)).await
 }
 

@@ -110,11 +110,12 @@ fn place(module: &str) -> Result<usize, String> {
     in_line.or_else(pure).ok_or_else(|| module.to_owned())
 }
 
-/// The top module that a file belongs to. None for files that are not the runtime's, and for the list of modules.
+/// The top module that a file belongs to. None for files that are not the runtime's, for the list of modules, and for the laws
+/// of readers, which are no part of the program.
 fn module_of(path: &str) -> Option<String> {
     let inner = path.strip_prefix(ROOT)?;
     let top = inner.split('/').next()?.trim_end_matches(".rs");
-    (top != "lib").then(|| top.to_owned())
+    (!["lib", "fuzzing"].contains(&top)).then(|| top.to_owned())
 }
 
 /// How many modules deep a file is below the crate's root.
