@@ -86,7 +86,7 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
         }
         shell::run(most.args(&options.filters))
     })?;
-    if options.filters.is_empty() {
+    if options.long && options.filters.is_empty() {
         // They compare times, so nothing else may be measured with them.
         let alone = ["--test", "it", "--", NEIGHBOURS, "--test-threads", "1"];
         stages.run("neighbours", || shell::run(&mut tests(&alone)))?;

@@ -23,17 +23,19 @@ pub fn canonical_json(input: &[u8]) {
     }
     let digest = fed(one);
     assert_eq!(fed(respaced(a.get()).as_bytes()), digest, "white space counts");
+    let Ok(value) = serde_json::from_str(a.get()) else { return };
+    // A string with half of a surrogate pair is no value to Rust: it counts as it is written.
     assert_eq!(fed(escaped(a.get()).as_bytes()), digest, "escapes count");
-    if let Ok(Value::Object(members)) = serde_json::from_str(a.get()) {
+    if let Value::Object(members) = &value {
         assert_eq!(fed(turned(a.get(), members.len()).as_bytes()), digest, "the order of members counts");
         let with = with_member(a.get(), members.is_empty());
         let but = |body: &[u8]| fed_without(body, Some("\u{1}"));
         assert_eq!(but(with.as_bytes()), but(one), "a member counts that must not");
     }
     if let Some(b) = json(other).filter(|_| is_by_meaning(other))
-        && let (Ok(a), Ok(b)) = (serde_json::from_str::<Value>(a.get()), serde_json::from_str::<Value>(b.get()))
+        && let Ok(b) = serde_json::from_str::<Value>(b.get())
     {
-        assert!(digest != fed(other) || a == b, "what means something else is taken for the same");
+        assert!(digest != fed(other) || value == b, "what means something else is taken for the same");
     }
 }
 

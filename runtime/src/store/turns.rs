@@ -34,9 +34,10 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// A quarter of the connections for what is carried out one after another in any case, and half of them for the ledger.
+    /// A quarter of the connections for what is carried out one after another in any case, and half of them for the ledger;
+    /// two at least, so that one that is stuck holds up nobody of its tenant.
     pub(super) fn new(connections: u32) -> Self {
-        let part = |of: usize| (connections as usize / of).max(1);
+        let part = |of: usize| (connections as usize / of).max(2);
         Self { telling: part(4), ledger: part(2), of: Mutex::default() }
     }
 

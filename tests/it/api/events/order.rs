@@ -153,7 +153,7 @@ async fn an_id_from_the_future_is_refused() {
         let mut bytes = data_encoding::BASE64URL_NOPAD.decode(id.as_bytes()).unwrap();
         // The turn, by far.
         let turn = &mut bytes[number * 8..][..8];
-        let later = u64::from_be_bytes(turn.as_ref().try_into().unwrap()) + (1 << 40);
+        let later = u64::from_be_bytes((&*turn).try_into().unwrap()) + (1 << 40);
         turn.copy_from_slice(&later.to_be_bytes());
         data_encoding::BASE64URL_NOPAD.encode(&bytes)
     };
