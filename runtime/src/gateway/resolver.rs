@@ -50,7 +50,7 @@ enum Why {
 #[derive(Debug)]
 enum Source {
     System,
-    Servers(TokioResolver),
+    Servers(Box<TokioResolver>),
 }
 
 impl Resolver {
@@ -58,7 +58,7 @@ impl Resolver {
         let limit = ms(config.resolve_ms);
         let source = match config.dns_servers.as_slice() {
             [] => Source::System,
-            servers => Source::Servers(client(servers, limit, config.max_resolving)),
+            servers => Source::Servers(Box::new(client(servers, limit, config.max_resolving))),
         };
         let places = Places::new(config.max_resolving, config.max_tenant_resolving);
         Self { source, places, limit, max_addresses: config.max_addresses }

@@ -175,7 +175,7 @@ async fn answers_that_nobody_takes_have_one_room() {
     let told: Vec<&str> = output.as_array().unwrap().iter().map(|told| told.as_str().unwrap()).collect();
     assert_eq!(told[..3], ["status 200"; 3]);
     let beyond = |told: &&str| told.contains("HttpResponseBodySize") && told.contains(&ROOM.to_string());
-    assert!(told[3..5].iter().all(|told| beyond(told)), "{told:?}");
+    assert!(told[3..5].iter().all(beyond), "{told:?}");
     assert_eq!(told[5], "status 200", "the room is free again");
     assert_eq!(counted.all.load(Ordering::SeqCst), 6);
 }

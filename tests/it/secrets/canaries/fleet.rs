@@ -35,7 +35,7 @@ impl Fleet {
         std::fs::create_dir_all(world.dir.path().join("written")).unwrap();
         write_settings(world.dir.path());
         let client = Client::new("http://127.0.0.1:1", Some(mint(&world, TENANT).await));
-        let canaries = keys.iter().map(|(name, value)| Canary::new(*name, value.clone())).collect();
+        let canaries = keys.iter().map(|(name, value)| Canary::new(name, value.clone())).collect();
         let told = Vec::new();
         let mut fleet = Self { server, world, client, canaries, told, serve: None, worker: None, keys, parts: 0 };
         fleet.begin().await;
