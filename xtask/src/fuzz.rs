@@ -229,11 +229,15 @@ mod tests {
         let path = wrapper(folder.path()).unwrap();
         assert_eq!(wrapper(folder.path()).unwrap(), path);
         let said = |arguments: &[&str]| shell::capture(Command::new(&path).arg("echo").args(arguments)).unwrap();
-        assert!(said(&["--crate-name", "deedbox", "--crate-type", "lib", "x"]).contains("--cfg fuzzing"));
+        assert!(
+            said(&["--crate-name", "deedbox", "--edition=2024", "--crate-type", "lib", "x"]).contains("--cfg fuzzing")
+        );
         assert!(said(&["--crate-name", "mask", "fuzz/fuzz_targets/mask.rs"]).contains("sancov-module"));
-        for other in
-            [&["--crate-name", "deedbox", "--crate-type", "bin"][..], &["--crate-name", "deedbox_guest"], &["-vV"]]
-        {
+        for other in [
+            &["--crate-name", "deedbox", "--edition=2024", "--crate-type", "bin"][..],
+            &["--crate-name", "deedbox_guest"],
+            &["-vV"],
+        ] {
             assert!(!said(other).contains("fuzzing"), "{other:?}");
         }
     }
