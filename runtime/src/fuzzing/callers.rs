@@ -100,7 +100,9 @@ pub fn token(input: &[u8]) {
     let again = format!("ddb.{}.{}.{}", parsed.tenant, parsed.token_id.simple(), parsed.secret);
     assert_eq!(again, text);
     assert_eq!(parsed.secret.len(), 43);
-    assert!(!format!("{parsed:?}").contains(parsed.secret), "a token's secret is shown");
+    // A tenant that repeats it has shown it itself.
+    let shown = format!("{parsed:?}").contains(parsed.secret);
+    assert!(!shown || parsed.tenant.contains(parsed.secret), "a token's secret is shown");
 }
 
 /// A path's segment and a tenant. A run that is named leads back to the segment's meaning, and nothing of another tenant is.

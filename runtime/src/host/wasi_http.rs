@@ -1,10 +1,14 @@
 //! `wasi:http/outgoing-handler`, for clients that know nothing of Deedbox: the same gateway, and no way past it. Only
 //! translates; what a call is, and whether it may be sent, is decided there.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use http_body::Frame;
 use http_body_util::BodyExt;
 use tokio::sync::Notify;
 use wasmtime_wasi_http::{Error as Code, RequestOptions, WasiBody, WasiHttpHooks};
@@ -100,7 +104,34 @@ fn taken_apart(request: http::Request<WasiBody>, options: RequestOptions) -> (Re
         timeout: whole(options),
         ..Request::new(parts.method.as_str(), parts.uri.to_string())
     };
-    (request, Written { pieces: body.map_err(|_| Broken::Unfinished).boxed_unsync(), length })
+    (request, Written { pieces: ToItsEnd(Some(body)).map_err(|_| Broken::Unfinished).boxed_unsync(), length })
+}
+
+/// A body that is taken to its end in any case. The guest's client writes it before it looks at the answer: if what it
+/// writes to were closed, it would tell of that, and not of why the call was refused.
+struct ToItsEnd(Option<WasiBody>);
+
+impl http_body::Body for ToItsEnd {
+    type Data = Bytes;
+    type Error = Code;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Code>>> {
+        let Some(body) = &mut self.0 else { return Poll::Ready(None) };
+        let polled = Pin::new(body).poll_frame(cx);
+        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+            self.0 = None;
+        }
+        polled
+    }
+}
+
+impl Drop for ToItsEnd {
+    fn drop(&mut self) {
+        // It ends with the guest at the latest.
+        if let (Some(mut body), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { while let Some(Ok(_)) = body.frame().await {} });
+        }
+    }
 }
 
 /// The time for a whole send. The gateway hands out whole answers, so that the parts which the guest has set add up.

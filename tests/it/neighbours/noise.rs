@@ -35,7 +35,7 @@ pub enum Noise {
 const RUNS: usize = 24;
 /// Connections that read slowly or not at all.
 const READERS: usize = 48;
-/// Runs that wait before any of a phase's begins, and clients that start more.
+/// Runs that wait before the first phase begins, and clients that start more.
 const BACKLOG: usize = 10_000;
 const STARTERS: usize = 16;
 const UPLOADERS: usize = 3;
@@ -85,17 +85,21 @@ impl Noise {
         let time = if self == Self::Logs { "1s" } else { "60s" };
         policy["timeouts"] = json!({ "start_to_close": time });
         deploy(&stage.noisy, bytes, self.activity(), policy).await;
+        if self == Self::Starts {
+            backlog(stage).await;
+        }
     }
 }
 
 /// Noise that is being made. Its clients stop when it is dropped.
 pub struct Din {
+    noise: Noise,
     clients: JoinSet<()>,
 }
 
 /// Begins, and returns once it can be heard.
 pub async fn begin(stage: &Stage, noise: Noise) -> Din {
-    let mut din = Din { clients: JoinSet::new() };
+    let mut din = Din { noise, clients: JoinSet::new() };
     let before = stage.attempts().await.1;
     match noise {
         Noise::Spin | Noise::Memory | Noise::Stack | Noise::Tables | Noise::HostCalls => {
@@ -119,6 +123,11 @@ impl Din {
     pub async fn end(mut self, stage: &Stage) {
         assert!(self.clients.try_join_next().is_none(), "a noisy client has ended by itself");
         self.clients.shutdown().await;
+        if self.noise == Noise::Starts {
+            // Those that wait are the next phase's.
+            stage.noisy.post("/v1/activities/noop/pause", &json!({})).await;
+            return stage.idle().await;
+        }
         stage.calm().await;
     }
 }
@@ -168,7 +177,8 @@ async fn silence(stage: &Stage, din: &mut Din) {
     start_many(stage, Noise::Silence, json!({ "calls": [call] })).await;
 }
 
-/// Clients that ask for much and take a byte a second, or nothing.
+/// Clients that ask for much and take a byte a second, or nothing. It begins once each has the begin of its answer: what is
+/// to be seen here is what it costs to wait for them, not to answer them.
 async fn readers(stage: &Stage, noise: Noise, din: &mut Din) {
     let large = start(&stage.noisy, "noop", &json!("x".repeat(900 << 10))).await;
     let path = match noise {
@@ -176,9 +186,16 @@ async fn readers(stage: &Stage, noise: Noise, din: &mut Din) {
         _ => format!("/v1/runs/{large}"),
     };
     let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n", stage.noisy_token);
+    let mut streams = Vec::new();
     for _ in 0..READERS {
         let mut stream = TcpStream::connect(address(&stage.origin)).await.unwrap();
         stream.write_all(head.as_bytes()).await.unwrap();
+        streams.push(stream);
+    }
+    for mut stream in streams {
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).await.unwrap();
+        assert_eq!(&begin, b"HTTP/1.1 200");
         din.clients.spawn(read_slowly(stream, noise == Noise::SlowReads));
     }
     // Something must go on that the streams would tell of.
@@ -198,7 +215,17 @@ async fn read_slowly(mut stream: TcpStream, at_all: bool) {
     }
 }
 
+/// What waits and more that comes, without end.
 async fn starts(stage: &Stage, din: &mut Din) {
+    stage.noisy.post("/v1/activities/noop/resume", &json!({})).await;
+    for n in 0..STARTERS {
+        din.clients.spawn(start_for_ever(stage.noisy.clone(), n));
+    }
+}
+
+/// Puts the runs there that all wait at once, until the first phase.
+async fn backlog(stage: &Stage) {
+    stage.noisy.post("/v1/activities/noop/pause", &json!({})).await;
     stage
         .database
         .execute(&format!(
@@ -207,9 +234,6 @@ async fn starts(stage: &Stage, din: &mut Din) {
              from generate_series(1, {BACKLOG}) n"
         ))
         .await;
-    for n in 0..STARTERS {
-        din.clients.spawn(start_for_ever(stage.noisy.clone(), n));
-    }
 }
 
 async fn start_for_ever(client: Client, number: usize) {

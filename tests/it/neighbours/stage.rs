@@ -93,12 +93,6 @@ impl Stage {
     pub async fn calm(&self) {
         let give_up = std::time::Instant::now() + CALM_WITHIN;
         loop {
-            // Those that wait in their thousands would take their time, one cancel after another.
-            self.database
-                .execute(
-                    "delete from runs where tenant = 'noisy' and (state = 'queued' or ended_at is not null) and attempts = 0",
-                )
-                .await;
             for activity in Noise::activities() {
                 self.noisy.post("/v1/runs/cancel", &json!({ "activity": activity })).await;
             }
@@ -109,6 +103,15 @@ impl Stage {
             }
             assert!(std::time::Instant::now() < give_up, "{alive} runs do not end");
             tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Waits until no attempt of the noisy tenant is under way.
+    pub async fn idle(&self) {
+        let give_up = std::time::Instant::now() + CALM_WITHIN;
+        while self.attempts().await.0 > 0 {
+            assert!(std::time::Instant::now() < give_up, "attempts do not end");
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{ALONE, WASI_GUESTS, once, world_with};
-use crate::harness::{TENANT, World};
+use crate::harness::World;
 
 fn with(limits: Value) -> Value {
     let mut policy = once("60s");
@@ -99,7 +99,6 @@ async fn a_guest_that_calls_too_fast_is_slowed_down() {
 
 /// F-E22. Of ten thousand calls at once few are under way, each of the others has its error, and afterwards the places are free.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "does not hold yet"]
 async fn of_ten_thousand_calls_at_once_few_are_open_and_the_others_are_told() {
     const CALLS: usize = 10_000;
     let _alone = ALONE.lock().await;
@@ -123,9 +122,7 @@ async fn of_ten_thousand_calls_at_once_few_are_open_and_the_others_are_told() {
     let refused = |outcome: &&Value| outcome["error"].as_str().is_some_and(|why| why.contains("16 calls under way"));
     let other = outcomes.iter().find(|outcome| outcome["status"] != 200 && !refused(outcome));
     let refused = outcomes.iter().filter(refused).count();
-    let said = deedbox::store::log::list(world.node.store(), TENANT, run, None, 1_000).await.unwrap();
-    let lost = said.iter().flat_map(|log| log.text.lines()).find(|line| !line.contains("16 calls under way"));
-    assert_eq!(answered + refused, CALLS, "nothing else came of a call: {other:?}, {lost:?}");
+    assert_eq!(answered + refused, CALLS, "nothing else came of a call: {other:?}");
     assert!(answered >= 1 && refused > CALLS / 2, "{answered} were answered, {refused} refused");
     assert_eq!(counted.all.load(Ordering::SeqCst), answered, "what was refused never connected");
     assert!(counted.most_open.load(Ordering::SeqCst) <= 16, "{counted:?}");

@@ -13,11 +13,13 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::time::Instant;
 
-use super::feed::{Event, Feed};
+use super::feed::{Batch, Event, Feed};
 use super::seats::Seat;
 use crate::api::Api;
 use crate::api::auth::{Caller, scope};
+use crate::api::error::Result;
 use crate::config::ms;
+use crate::store::turns::For;
 use crate::wakes::Watch;
 
 /// Events of one page.
@@ -71,7 +73,7 @@ impl Stream {
             if !self.may_go_on(beat).await {
                 return None;
             }
-            let batch = match self.feed.next(&self.api.store, &self.tenant, PAGE).await {
+            let batch = match self.batch().await {
                 Ok(batch) => batch,
                 Err(problem) => {
                     tracing::warn!(?problem, "a stream of events ended early");
@@ -97,6 +99,11 @@ impl Stream {
                 () = self.api.stop.cancelled() => return None,
             }
         }
+    }
+
+    async fn batch(&mut self) -> Result<Batch> {
+        let _turn = self.api.store.turn(&self.tenant, For::Reading).await?;
+        self.feed.next(&self.api.store, &self.tenant, PAGE).await
     }
 
     /// False when the node shuts down, or the token opens this no more.

@@ -3,10 +3,27 @@
 
 use std::fmt;
 
-use url::Url;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 const MAX_PATH_BYTES: usize = 1024;
 const MAX_SEGMENT_BYTES: usize = 255;
+
+/// What a name in a URL cannot have as it is.
+const NAME: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'/')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 /// What stands in the name of every temporary file.
 pub const MARK: &str = ".deedbox-";
@@ -46,11 +63,10 @@ impl FilePath {
 
     /// As the ledger shows it.
     pub fn url(&self) -> String {
-        let Ok(mut url) = Url::parse("file:///") else { return self.to_string() };
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.push(&self.grant).extend(&self.parents).push(&self.file);
-        }
-        url.into()
+        let names = [&self.grant].into_iter().chain(&self.parents).chain([&self.file]);
+        // Not by a library for URLs: to those a first name of a letter and a bar is a drive, and is written otherwise.
+        let encoded = names.map(|name| utf8_percent_encode(name, NAME).to_string());
+        format!("file:///{}", encoded.collect::<Vec<_>>().join("/"))
     }
 }
 
@@ -86,6 +102,7 @@ mod tests {
         assert_eq!(path.parents, ["2026"]);
         assert_eq!(path.to_string(), "exports/2026/ä b.csv");
         assert_eq!(path.url(), "file:///exports/2026/%C3%A4%20b.csv");
+        assert_eq!(FilePath::parse("C|/a").unwrap().url(), "file:///C%7C/a");
     }
 
     #[test]
