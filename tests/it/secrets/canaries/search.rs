@@ -23,11 +23,13 @@ impl Canary {
         let value = self.value.as_str();
         let json = serde_json::to_string(value).unwrap();
         let json = json.trim_matches('"').to_owned();
-        let percent: String = value.bytes().map(percent).collect();
+        let percent = |kept: &str| value.bytes().map(|byte| percent(byte, kept)).collect::<String>();
         let slashes = json.replace('/', "\\/");
         let mut forms =
             vec![value.to_owned(), slashes.replace('\\', "\\\\"), slashes, json.replace('\\', "\\\\"), json];
-        forms.extend([percent.to_lowercase(), percent]);
+        for all in [percent(""), percent("-._~")] {
+            forms.extend([all.to_lowercase(), all]);
+        }
         forms.extend([HEXLOWER.encode(value.as_bytes()), HEXUPPER.encode(value.as_bytes())]);
         for offset in 0..3 {
             let padded = [&vec![0; offset][..], value.as_bytes()].concat();
@@ -39,8 +41,9 @@ impl Canary {
     }
 }
 
-fn percent(byte: u8) -> String {
-    if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+/// Some encode all but letters and digits, and others nothing that may stand in a URL as it is (RFC 3986, section 2.3).
+fn percent(byte: u8, kept: &str) -> String {
+    if byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
 }
 
 /// All forms of many canaries, looked for at once.
@@ -93,7 +96,8 @@ fn every_form_is_found_wherever_it_stands() {
         }
     }
     let json = serde_json::json!({ "a": canary.value }).to_string();
-    for text in [canary.value.clone(), json.clone(), json.replace('/', "\\/"), json.replace('\\', "\\\\")] {
+    let in_url = "canary-%225f0c%2B%2F%3D%5C1d77e3".to_owned();
+    for text in [canary.value.clone(), in_url, json.clone(), json.replace('/', "\\/"), json.replace('\\', "\\\\")] {
         assert_eq!(search.found("here", text.as_bytes()).len(), 1, "{text}");
     }
     assert!(search.found("here", b"canary-5f0c").is_empty());
