@@ -1,5 +1,6 @@
 //! The worst that a tenant can do, each kind for as long as it is let.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -111,7 +112,7 @@ pub async fn begin(stage: &Stage, noise: Noise) -> Din {
         Noise::Silence => silence(stage, &mut din).await,
         Noise::SlowReads | Noise::Streams => readers(stage, noise, &mut din).await,
         Noise::Starts => starts(stage, &mut din).await,
-        Noise::Uploads => (0..UPLOADERS).for_each(|n| drop(din.clients.spawn(uploads(stage.noisy.clone(), n)))),
+        Noise::Uploads => (0..UPLOADERS).for_each(|_| drop(din.clients.spawn(uploads(stage.noisy.clone())))),
     }
     if !matches!(noise, Noise::SlowReads | Noise::Streams | Noise::Uploads) {
         heard(stage, before).await;
@@ -243,12 +244,11 @@ async fn start_for_ever(client: Client, number: usize) {
 }
 
 /// Components that nobody has compiled yet.
-async fn uploads(client: Client, number: usize) {
-    let mut salt = number;
+async fn uploads(client: Client) {
+    static SALT: AtomicUsize = AtomicUsize::new(0);
     loop {
-        let taken = client.upload(heavy(salt)).await;
+        let taken = client.upload(heavy(SALT.fetch_add(1, Ordering::Relaxed))).await;
         assert!(matches!(taken.status, 201 | 400 | 403 | 413 | 422 | 429 | 503), "{taken:?}");
-        salt += UPLOADERS;
     }
 }
 
