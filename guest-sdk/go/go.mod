@@ -1,0 +1,3 @@
+module deedbox.local/deedbox
+
+go 1.24

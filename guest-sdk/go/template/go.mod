@@ -1,0 +1,7 @@
+module {{name}}
+
+go 1.24
+
+require deedbox.local/deedbox v0.0.0
+
+replace deedbox.local/deedbox => ./deedbox-sdk
