@@ -26,6 +26,8 @@ impl Guest for Component {
     }
 
     fn run(activity: String, input: String) -> Result<String, Failure> {
+        #[cfg(target_family = "wasm")]
+        crate::logging::begin();
         activity::run(&Context::new(Rc::new(Self)), &activity, &input).map_err(Into::into)
     }
 }

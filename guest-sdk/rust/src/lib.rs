@@ -14,6 +14,8 @@ mod failure;
 pub mod files;
 mod host;
 pub mod http;
+#[cfg(target_family = "wasm")]
+mod logging;
 pub mod messaging;
 pub mod signals;
 #[cfg(not(target_family = "wasm"))]
