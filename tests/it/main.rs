@@ -6,6 +6,7 @@ mod harness;
 
 mod api;
 mod bindings;
+mod bindings_go;
 mod chaos;
 mod cli;
 mod conventions;
@@ -29,6 +30,7 @@ mod resolving;
 mod sandbox;
 mod scheduling;
 mod schema;
+mod sdk;
 mod secrets;
 mod signals;
 mod tidy;

@@ -13,6 +13,7 @@ mod dev_db;
 mod fuzz;
 mod guests;
 mod report;
+mod sdks;
 mod settings;
 mod setup;
 mod shell;

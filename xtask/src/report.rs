@@ -64,7 +64,8 @@ impl Stages {
     }
 }
 
-fn in_words(time: Duration) -> String {
+/// A time for people.
+pub fn in_words(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 10.0 {
         return format!("{seconds:.1} s");

@@ -9,7 +9,7 @@ use crate::deny::Checks;
 use crate::report::Stages;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
-use crate::{deny, fuzz, guests, setup, shell, sqlx};
+use crate::{deny, fuzz, guests, sdks, setup, shell, sqlx};
 
 /// The variable that tells tests and benchmarks where the components are.
 pub const COMPONENTS: &str = "DEEDBOX_COMPONENTS";
@@ -20,6 +20,9 @@ const NATS_SERVER: &str = "DEEDBOX_NATS_SERVER";
 const OPENWOP_PYTHON: &str = "DEEDBOX_OPENWOP_PYTHON";
 /// The variable that tells the long suite which Python has Schemathesis.
 const SCHEMATHESIS: &str = "DEEDBOX_SCHEMATHESIS";
+
+/// The variable that tells tests of which languages the samples must be there.
+const SDKS: &str = "DEEDBOX_SDKS";
 
 /// Tests at once. They wait for processes, time and the disk more than they compute, so there are more than the two cores of
 /// a small machine.
@@ -43,6 +46,9 @@ pub struct Options {
     /// Leave out the fuzzers. Their stored inputs are tried all the same, by a test.
     #[arg(long)]
     no_fuzz: bool,
+    /// Fail when the tools of a language of the SDKs cannot be had, instead of leaving that language out.
+    #[arg(long)]
+    every_sdk: bool,
     /// Run only the tests whose names contain one of these.
     filters: Vec<String>,
 }
@@ -69,10 +75,13 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
     deny_stage(settings, workspace, options, stages)?;
     // Programs and tests in one invocation: cargo then gives both the same features, and builds once.
     stages.run("build", || cargo(&["build", "--workspace", "--bins", "--tests"]))?;
+    let machine = sdks::Machine { settings, workspace, compiler: &tools.compiler };
+    let languages = stages.run("sdks", || sdks::build(&machine, &components, options.every_sdk))?;
     let tests = |arguments: &[&str]| {
         let mut tests = settings.cargo();
         tests.args(["test", "--workspace"]).args(arguments);
         tests.env(COMPONENTS, &components).env(NATS_SERVER, &nats).env(OPENWOP_PYTHON, &python);
+        tests.env(SDKS, languages.join(","));
         if let Some(schemathesis) = &schemathesis {
             tests.env("DEEDBOX_LONG", "1").env(SCHEMATHESIS, schemathesis);
         }

@@ -6,6 +6,7 @@
 
 mod activity;
 mod bootstrap;
+mod build;
 mod client;
 mod compile;
 mod demo;
@@ -21,6 +22,7 @@ mod log;
 mod master_keys;
 mod migrate;
 mod module;
+mod new;
 mod os_signals;
 mod output;
 mod page;
@@ -87,6 +89,10 @@ enum Command {
     Worker(worker::Worker),
     /// Bring a database's schema up to this version.
     Migrate(migrate::Migrate),
+    /// Begin a project with an activity.
+    New(new::New),
+    /// Build a project into a component.
+    Build(build::Build),
     /// Upload a component and deploy its activities.
     Deploy(deploy::Deploy),
     /// Start a run of an activity.
@@ -157,6 +163,8 @@ impl Command {
             Self::Serve(command) => command.run(output).await,
             Self::Worker(command) => command.run(output).await,
             Self::Migrate(command) => command.run(output).await,
+            Self::New(command) => command.run(output).await,
+            Self::Build(command) => command.run(output).await,
             Self::Deploy(command) => command.run(output).await,
             Self::Start(command) => command.run(output).await,
             Self::Runs(command) => command.run(output).await,

@@ -172,6 +172,16 @@ pub(super) fn secret(variable: &str) -> anyhow::Result<Option<Zeroizing<String>>
     Ok(Some(Zeroizing::new(text)))
 }
 
+/// The folders of a variable that lists them as `PATH` does.
+pub(super) fn folders(variable: &str) -> Vec<PathBuf> {
+    directory(variable).map(|list| std::env::split_paths(list.as_os_str()).collect()).unwrap_or_default()
+}
+
+/// The program that a variable names.
+pub(super) fn program(variable: &str) -> Option<PathBuf> {
+    directory(variable)
+}
+
 fn no_place(flag: &str) -> Failure {
     Failure::Usage(format!("there is no home directory to keep data in: pass {flag}"))
 }

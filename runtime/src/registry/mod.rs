@@ -28,6 +28,7 @@ use loaded::Loaded;
 use places::{Place, Places};
 
 pub use artefact::{Artefacts, CacheError};
+pub use compile::check_header;
 
 /// Modules kept ready in memory; beyond it the one that was used longest ago is dropped and read from disk again.
 const MAX_LOADED: usize = 256;
@@ -228,6 +229,21 @@ impl Registry {
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     let work = tokio::task::spawn_blocking(work);
     work.await.map_err(|e| Error::Internal(format!("making a module ready failed: {e}")))?
+}
+
+/// Validates, compiles and describes a component as an upload does, and keeps nothing.
+pub async fn inspect(engine: Arc<Engine>, bytes: Vec<u8>) -> Result<Vec<Descriptor>, Error> {
+    compile::check_header(&bytes)?;
+    let stop = CancellationToken::new();
+    let _stop_when_dropped = stop.clone().drop_guard();
+    let (for_work, compiler) = (engine.clone(), Compiler::new(engine.config()));
+    let work = move || {
+        let code = compiler.compile(host::compatibility(for_work.wasmtime()), &bytes, &stop)?;
+        ready(&for_work, &compile::load(&for_work, &Code::of_compiler(code))?)
+    };
+    let activities = host::describe(&engine, &blocking(work).await?.module).await.map_err(Error::Invalid)?;
+    check_activities(&activities)?;
+    Ok(activities)
 }
 
 /// Whether a component is kept for the first time, where it is kept at all.

@@ -3,7 +3,7 @@
 
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -37,8 +37,14 @@ pub struct Victim {
 impl Victim {
     /// Begins one attempt, which holds at the point, or nowhere.
     pub fn start(world: &World, name: &str, config: Config, at: Option<Point>) -> Self {
+        Self::start_nth(world, name, config, at, 1)
+    }
+
+    /// The same, at the point when it is reached for the n-th time.
+    pub fn start_nth(world: &World, name: &str, config: Config, at: Option<Point>, nth: usize) -> Self {
         let clock = Arc::new(LateClock::default());
-        let hold = Arc::new(Hold { at, reached: CancellationToken::new(), go: CancellationToken::new() });
+        let (reached, go) = (CancellationToken::new(), CancellationToken::new());
+        let hold = Arc::new(Hold { at, before: AtomicUsize::new(nth - 1), reached, go });
         let (freeze, frozen, dead) = (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
         let (thaw, thawed) = mpsc::channel();
         let settings = NodeSettings {
@@ -150,6 +156,8 @@ impl Clock for LateClock {
 #[derive(Debug)]
 struct Hold {
     at: Option<Point>,
+    /// How often the point is passed before.
+    before: AtomicUsize,
     reached: CancellationToken,
     go: CancellationToken,
 }
@@ -157,7 +165,8 @@ struct Hold {
 impl Probe for Hold {
     fn reach(&self, point: Point) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
-            if self.at == Some(point) {
+            let passed = || self.before.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            if self.at == Some(point) && passed().is_err() {
                 self.reached.cancel();
                 self.go.cancelled().await;
             }

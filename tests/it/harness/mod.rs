@@ -90,6 +90,19 @@ pub fn skipped(what: &str) {
     tell(&format!("skipped, for it is of the long suite (`cargo xtask test --long`): {what}"));
 }
 
+/// A component of an SDK, such as `samples_python.wasm`; none, with a word on it, when that language was not built and need not
+/// be. `cargo xtask test` names in `DEEDBOX_SDKS` those that it has built.
+pub fn sdk_component(kind: &str, language: &str) -> Option<Vec<u8>> {
+    let file = format!("{kind}_{language}.wasm");
+    let wanted = given("DEEDBOX_SDKS").unwrap_or_default();
+    let wanted = wanted.to_string_lossy().split(',').any(|it| it == language);
+    if wanted || components_dir().join(&file).exists() {
+        return Some(component(&file));
+    }
+    tell(&format!("skipped, for {file} is not there (`cargo xtask test` builds it where it can): {language}"));
+    None
+}
+
 /// Says one line, past the harness that keeps what tests print.
 pub fn tell(line: &str) {
     // Nobody reads it: then nobody needs it.

@@ -4,8 +4,11 @@
 //! user it writes only below the cache folder.
 
 mod apt;
+mod c_tools;
 mod debian;
+mod go_tools;
 mod nats;
+mod node_tools;
 mod postgres;
 mod python;
 mod wasm;
@@ -43,6 +46,21 @@ pub fn openwop_only(settings: &Settings, workspace: &Workspace) -> Result<PathBu
 /// A Python that has what makes up requests, which only the long suite needs.
 pub fn schemathesis_only(settings: &Settings, workspace: &Workspace) -> Result<PathBuf> {
     environment(settings, workspace, &python::SCHEMATHESIS)
+}
+
+/// The folder of the C compiler for components, which only the SDKs' stage needs.
+pub fn c_only(settings: &Settings, workspace: &Workspace) -> Result<PathBuf> {
+    report::step(c_tools::STEP, || c_tools::ensure(settings, &workspace.root))
+}
+
+/// The folder of the Go toolchain, which only the SDKs' stage needs.
+pub fn go_only(settings: &Settings, workspace: &Workspace) -> Result<PathBuf> {
+    report::step(go_tools::STEP, || go_tools::ensure(settings, &workspace.root))
+}
+
+/// The folder of the programs that make components of JavaScript, which only the SDKs' stage needs.
+pub fn node_only(settings: &Settings, workspace: &Workspace) -> Result<PathBuf> {
+    report::step(node_tools::STEP, || node_tools::ensure(settings, &workspace.root))
 }
 
 fn environment(settings: &Settings, workspace: &Workspace, program: &python::Program) -> Result<PathBuf> {

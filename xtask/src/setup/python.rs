@@ -1,5 +1,5 @@
 //! Python programs that tests run, each in a virtual environment of its own below the cache folder: the client of the
-//! OpenWOP specification, and what makes up requests for the API.
+//! OpenWOP specification, what makes up requests for the API, the C compiler for components and the toolchain of Go.
 //!
 //! Versions and hashes are pinned in a requirements file; when that changes, the environment is made anew. It never
 //! touches the system's Python.
@@ -46,6 +46,24 @@ pub const SCHEMATHESIS: Program = Program {
     module: "schemathesis",
     check: "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))",
     missing: "Python 3.11 or newer with venv and pip is missing, and the long suite needs it",
+};
+
+pub const ZIG: Program = Program {
+    step: "Zig",
+    requirements: "xtask/c_tools/requirements.txt",
+    folder: "zig",
+    module: "ziglang",
+    check: "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))",
+    missing: "Python 3.9 or newer with venv and pip is missing, and the SDK of C gets its compiler by it",
+};
+
+pub const GO: Program = Program {
+    step: "Go",
+    requirements: "xtask/go_tools/requirements.txt",
+    folder: "go-tools",
+    module: "go",
+    check: "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 9))",
+    missing: "Python 3.9 or newer with venv and pip is missing, and the SDK of Go gets its toolchain by it",
 };
 
 /// The Python that has the program.
@@ -136,7 +154,7 @@ mod tests {
 
     #[test]
     fn every_requirement_is_pinned_with_its_hash() {
-        for program in [OPENWOP, SCHEMATHESIS] {
+        for program in [OPENWOP, SCHEMATHESIS, ZIG, GO] {
             let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
             let text = fs::read_to_string(Path::new(root).join(program.requirements)).unwrap();
             let joined = text.replace("\\\n", " ");

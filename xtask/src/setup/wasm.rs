@@ -29,8 +29,16 @@ pub enum Compiler {
 
 impl Compiler {
     pub fn apply(&self, cargo: &mut Command) {
-        if let Self::Private { rustc, .. } = self {
+        if let Some(rustc) = self.rustc() {
             cargo.env("RUSTC", rustc);
+        }
+    }
+
+    /// The program that cargo is to use instead of its own.
+    pub fn rustc(&self) -> Option<&Path> {
+        match self {
+            Self::Toolchain => None,
+            Self::Private { rustc, .. } => Some(rustc),
         }
     }
 

@@ -43,7 +43,11 @@ impl Canary {
 
 /// Some encode all but letters and digits, and others nothing that may stand in a URL as it is (RFC 3986, section 2.3).
 fn percent(byte: u8, kept: &str) -> String {
-    if byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    if byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte) {
+        char::from(byte).to_string()
+    } else {
+        format!("%{byte:02X}")
+    }
 }
 
 /// All forms of many canaries, looked for at once.
