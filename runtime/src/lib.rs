@@ -17,6 +17,7 @@ pub mod registry;
 pub mod host;
 
 pub mod gateway;
+pub mod threads;
 pub mod wakes;
 
 pub mod store;

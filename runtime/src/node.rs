@@ -17,6 +17,7 @@ use crate::host::Engine;
 use crate::probe::{self, Probe};
 use crate::registry::{Artefacts, CacheError, Registry};
 use crate::store::{self, Store};
+use crate::threads::{Kind, Threads};
 use crate::wakes::Wakes;
 use crate::worker::{self, Worker};
 
@@ -98,6 +99,7 @@ impl Node {
         let random_secret = vault.random_secret();
         let grants = Grants::open_all(&config.files)?;
         let wakes = Arc::new(Wakes::default());
+        let threads = Threads::start(Kind::Runs, config.gateway.threads).map_err(|e| Error::Engine(e.to_string()))?;
         let gateway = Arc::new(Gateway::new(gateway::Parts {
             store: store.clone(),
             vault,
@@ -108,6 +110,7 @@ impl Node {
             wakes,
             clock,
             probe,
+            threads,
         })?);
         let worker = Worker::new(worker::Parts {
             name,

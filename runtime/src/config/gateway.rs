@@ -5,9 +5,14 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::threads;
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayConfig {
+    /// Threads that do what the host does for runs, on which tenants take turns. With 0 it is done on the threads of everything
+    /// else.
+    pub threads: u32,
     /// Time for one send where the guest says nothing; then the guest gets `timed-out`.
     pub default_send_ms: u64,
     /// The longest time for one send, whatever the guest asks for. Also the margin by which a provider's memory of a key
@@ -63,6 +68,7 @@ pub struct GatewayConfig {
 impl Default for GatewayConfig {
     fn default() -> Self {
         Self {
+            threads: threads::enough(),
             default_send_ms: 30_000,
             max_send_ms: 60_000,
             connect_ms: 10_000,
@@ -93,6 +99,7 @@ impl GatewayConfig {
     pub(super) fn rules(&self) -> impl Iterator<Item = (bool, &'static str, &'static str)> {
         let tenant = (1..=self.max_resolving).contains(&self.max_tenant_resolving);
         [
+            (self.threads <= 1_024, "gateway.threads", "must be at most 1024"),
             ((10..=30_000).contains(&self.resolve_ms), "gateway.resolve_ms", "must be from 10 to 30000"),
             // The program has threads for 512 things that block; files are read on them too.
             ((1..=256).contains(&self.max_resolving), "gateway.max_resolving", "must be 1 to 256"),

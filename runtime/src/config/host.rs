@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::threads;
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HostConfig {
@@ -97,7 +99,7 @@ impl Default for HostConfig {
         Self {
             max_instances: 64,
             reserved_percent: 25,
-            guest_threads: threads_for_guests(),
+            guest_threads: threads::enough(),
             clock_resolution_us: 1_000,
             max_memory_bytes: 512 << 20,
             default_memory_bytes: 128 << 20,
@@ -135,12 +137,6 @@ impl Default for HostConfig {
             max_untaken_bytes: 32 << 20,
         }
     }
-}
-
-/// One for each processor and a quarter more, one at least: a tenant that computes has every processor, and not every thread.
-fn threads_for_guests() -> u32 {
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
-    processors + processors.div_ceil(4)
 }
 
 impl HostConfig {

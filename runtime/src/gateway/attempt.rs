@@ -399,8 +399,13 @@ impl Attempt {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match self.tasks.spawn(call.in_current_span()).await {
-            Ok(result) => result,
+        let own = (self.gateway.clone(), self.tenant().to_owned());
+        let call = call.in_current_span();
+        let call = async move { own.0.threads().run(&own.1, call).await };
+        match self.tasks.spawn(call).await {
+            Ok(Some(result)) => result,
+            // The node is gone, and with it whoever waits.
+            Ok(None) => std::future::pending().await,
             Err(failed) => std::panic::resume_unwind(failed.into_panic()),
         }
     }

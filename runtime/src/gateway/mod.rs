@@ -52,6 +52,7 @@ use crate::clock::Clock;
 use crate::config::{GatewayConfig, SignalsConfig, WebhooksConfig};
 use crate::probe::Probe;
 use crate::store::Store;
+use crate::threads::Threads;
 use crate::wakes::Wakes;
 
 /// What all attempts of a node share.
@@ -72,6 +73,7 @@ pub struct Gateway {
     wakes: Arc<Wakes>,
     clock: Arc<dyn Clock>,
     probe: Arc<dyn Probe>,
+    threads: Threads,
 }
 
 /// What a gateway is made of.
@@ -86,12 +88,13 @@ pub struct Parts {
     pub wakes: Arc<Wakes>,
     pub clock: Arc<dyn Clock>,
     pub probe: Arc<dyn Probe>,
+    pub threads: Threads,
 }
 
 impl Gateway {
     /// Fails when a provider profile cannot be used.
     pub fn new(parts: Parts) -> Result<Self, provider::ProfileError> {
-        let Parts { store, vault, config, signals, webhooks, grants, wakes, clock, probe } = parts;
+        let Parts { store, vault, config, signals, webhooks, grants, wakes, clock, probe, threads } = parts;
         let profiles = provider::Profiles::load(config.profiles_dir.as_deref())?;
         let resolver = resolver::Resolver::new(&config);
         let transport = transport::Transport::new(clock.clone());
@@ -113,6 +116,7 @@ impl Gateway {
             wakes,
             clock,
             probe,
+            threads,
         })
     }
 
@@ -122,6 +126,11 @@ impl Gateway {
 
     pub fn probe(&self) -> &Arc<dyn Probe> {
         &self.probe
+    }
+
+    /// Where work for tenants is done, in turns.
+    pub fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     pub fn wakes(&self) -> &Arc<Wakes> {

@@ -196,23 +196,21 @@ async fn request_once(
     deadline: tokio::time::Instant,
 ) -> Result<Sent, String> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(gate)).await.map_err(plain)?;
-    let driver = AbortOnDrop(tokio::spawn(connection));
     let request = on_the_wire(outgoing)?;
-    let response = sender.send_request(request).await.map_err(plain)?;
-    let (parts, body) = response.into_parts();
-    let body = collect(body, bounds.max_response_bytes, deadline, &bounds.cancel).await;
-    drop(driver);
-    Ok(Sent::Answer { status: parts.status.as_u16(), headers: parts.headers, body })
-}
-
-/// Ends the connection with its request. A write that is under way on another thread may still end after this; that it
-/// began is known by then.
-struct AbortOnDrop(tokio::task::JoinHandle<hyper::Result<()>>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
+    let mut exchange = std::pin::pin!(async {
+        let response = sender.send_request(request).await.map_err(plain)?;
+        let (parts, body) = response.into_parts();
+        let body = collect(body, bounds.max_response_bytes, deadline, &bounds.cancel).await;
+        Ok(Sent::Answer { status: parts.status.as_u16(), headers: parts.headers, body })
+    });
+    // In one task, so that the connection ends with its request.
+    tokio::select! {
+        biased;
+        answer = &mut exchange => return answer,
+        // Why it has ended is told by the exchange.
+        _ = connection => {}
     }
+    exchange.await
 }
 
 /// hyper's own message names no address and no part of the request, unlike those of higher layers.

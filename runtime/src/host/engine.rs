@@ -11,7 +11,7 @@ use wasmtime::{Config, InstanceAllocationStrategy, OptLevel, PoolingAllocationCo
 use super::bindings::ActivityPre;
 use super::guest::Guest;
 use super::link;
-use super::threads::Threads;
+use crate::threads::{Kind, Threads};
 use crate::config::HostConfig;
 
 /// Places of their own for `describe` at uploads, so that uploads and attempts do not wait for each other.
@@ -53,7 +53,7 @@ impl Engine {
         let ticking = Arc::new(AtomicBool::new(true));
         tick(wasmtime.weak(), ticking.clone(), config.epoch_ms);
         let instances = Arc::new(Semaphore::new(config.max_instances as usize));
-        let (describing, threads) = (Semaphore::new(DESCRIBING), Threads::start(config.guest_threads)?);
+        let (describing, threads) = (Semaphore::new(DESCRIBING), Threads::start(Kind::Guests, config.guest_threads)?);
         Ok(Arc::new(Self { wasmtime, linker, config, instances, describing, threads, ticking }))
     }
 

@@ -22,7 +22,6 @@ mod outcome;
 mod signals;
 mod sockets;
 mod stdio;
-mod threads;
 mod untaken;
 mod wasi_http;
 

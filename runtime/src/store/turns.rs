@@ -95,7 +95,11 @@ impl Turns {
     fn of(&self, tenant: &str, what: For, now: Instant) -> (Arc<Semaphore>, u32) {
         let mut desks = self.desks.lock().unwrap_or_else(PoisonError::into_inner);
         let most = self.most(what);
-        let share = if desks.is_alone(tenant, now) { most } else { self.beside.clamp(2, most) };
+        let share = match what {
+            _ if desks.is_alone(tenant, now) => most,
+            For::Reading => 1,
+            For::Telling | For::Ledger => self.beside.clamp(2, most),
+        };
         (desks.of(tenant, what, most), u32::try_from(most / share).unwrap_or(1))
     }
 }
@@ -136,7 +140,8 @@ mod tests {
         let (turns, now) = (turns(16, 2), Instant::now());
         let ours = [For::Ledger, For::Telling, For::Reading].map(|what| all(&turns, "a", what, now));
         assert_eq!(ours.each_ref().map(Vec::len), [8, 4, 4], "it is alone");
-        assert_eq!(all(&turns, "b", For::Ledger, now).len(), 2, "it is not");
+        let others = [For::Ledger, For::Telling, For::Reading].map(|what| all(&turns, "b", what, now));
+        assert_eq!(others.each_ref().map(Vec::len), [2, 2, 1], "it is not");
     }
 
     #[test]

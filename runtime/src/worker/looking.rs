@@ -139,7 +139,9 @@ impl Looking {
             let (worker, held_back) = (self.worker.clone(), self.held_back.clone());
             let seat = worker.seats.take(&held.leased.tenant);
             attempts.spawn(async move {
-                worker.attempt(held).await;
+                let (gateway, tenant) = (worker.gateway.clone(), held.leased.tenant.clone());
+                let attempt = worker.clone();
+                gateway.threads().run(&tenant, async move { attempt.attempt(held).await }).await;
                 drop((place, seat));
                 if held_back.load(Ordering::SeqCst) {
                     worker.wakes().due.notify_one();

@@ -13,14 +13,14 @@ use crate::api::time::Time;
 use crate::store::event::{self, Place, Position};
 use crate::store::{self, Store};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Feed {
     Run { run_id: Uuid, at: Position },
     Tenant { only: Only, at: Place },
 }
 
 /// Which events of a tenant are told. What is passed over was read all the same, so that it is not read again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Only {
     pub activity: Option<String>,
     pub kind: Option<String>,

@@ -102,8 +102,18 @@ impl Stream {
     }
 
     async fn batch(&mut self) -> Result<Batch> {
-        let _turn = self.api.store.turn(&self.tenant, For::Reading).await?;
-        self.feed.next(&self.api.store, &self.tenant, PAGE).await
+        let (api, tenant, mut feed) = (self.api.clone(), self.tenant.clone(), self.feed.clone());
+        let read = async move {
+            let _turn = api.store.turn(&tenant, For::Reading).await?;
+            let batch = feed.next(&api.store, &tenant, PAGE).await?;
+            Ok((feed, batch))
+        };
+        let read = self.api.gateway.threads().run(&self.tenant, read).await;
+        // None: the node is gone, and with it whoever follows.
+        let Some(read) = read else { return std::future::pending().await };
+        let (feed, batch) = read?;
+        self.feed = feed;
+        Ok(batch)
     }
 
     /// False when the node shuts down, or the token opens this no more.

@@ -1,8 +1,8 @@
-//! The threads that guests run on, which are their own: a guest that computes must never hold up a socket, a timer or an
-//! answer of the database, for itself or for a neighbour.
+//! Threads on which tenants take turns. A node has two sets of them: one for guests, which compute, and one for what is done on
+//! behalf of runs, which is short and very much of it. Neither must hold up a socket, a timer or a request of the node.
 //!
-//! Tenants take turns. A turn ends at the latest with the epoch, and no tenant has all threads at once, so that whoever
-//! comes next finds one. Only guests run here: what they start with tokio runs on the runtime that asked for them.
+//! No tenant has all threads of a set at once, so that whoever comes next finds one. A turn lasts until the work waits for
+//! something; that of a guest ends with the epoch at the latest. What the work starts with tokio runs on the runtime that asked.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -14,17 +14,53 @@ use async_task::Runnable;
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
-/// A guest that is ready to go on, with its tenant.
+/// Work that is ready to go on, with its tenant.
 type Turn = Runnable<Arc<str>>;
 
-/// Guests give way to whatever else the node does, and to a database on the same machine.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 5;
+/// Which set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// They give way to whatever else the node does, and to a database on the same machine.
+    Guests,
+    /// What the host does for runs: their attempts, calls and pages of events.
+    Runs,
+}
 
-/// Threads for guests; none: guests run where they are asked for.
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Guests => "guests",
+            Self::Runs => "runs",
+        }
+    }
+
+    /// What is added to the node's own niceness.
+    #[cfg(target_os = "linux")]
+    const fn nice(self) -> i32 {
+        match self {
+            Self::Guests => 5,
+            Self::Runs => 0,
+        }
+    }
+}
+
+/// So many that one tenant that is busy has every processor, and not every thread: one for each and a quarter more, one at least.
+pub fn enough() -> u32 {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+    processors + processors.div_ceil(4)
+}
+
+/// Threads for tenants' work; none: it is done where it is asked for.
 pub struct Threads(Option<Arc<Shared>>);
 
+impl std::fmt::Debug for Threads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Threads").finish_non_exhaustive()
+    }
+}
+
 struct Shared {
+    kind: Kind,
     queues: Mutex<Queues>,
     more: Condvar,
     /// Threads that one tenant has at once.
@@ -44,16 +80,16 @@ struct Queues {
 
 impl Threads {
     /// So many threads; with 0 there are none. An error: the system refuses a thread.
-    pub fn start(count: u32) -> io::Result<Self> {
+    pub fn start(kind: Kind, count: u32) -> io::Result<Self> {
         let count = count as usize;
         if count == 0 {
             return Ok(Self(None));
         }
-        let shared = Arc::new(Shared { queues: Mutex::default(), more: Condvar::new(), most: most_of_one(count) });
+        let shared = Arc::new(Shared { kind, queues: Mutex::default(), more: Condvar::new(), most: most_of_one(count) });
         let threads = Self(Some(shared.clone()));
         for number in 0..count {
             let shared = shared.clone();
-            std::thread::Builder::new().name(format!("guests-{number}")).spawn(move || shared.work())?;
+            std::thread::Builder::new().name(format!("{}-{number}", kind.name())).spawn(move || shared.work())?;
         }
         Ok(threads)
     }
@@ -113,8 +149,8 @@ impl Shared {
 
     fn work(&self) {
         #[cfg(target_os = "linux")]
-        if let Err(error) = rustix::process::nice(NICE) {
-            tracing::debug!(%error, "guests run at the priority of everything else");
+        if let Err(error) = rustix::process::nice(self.kind.nice()) {
+            tracing::debug!(%error, "threads of {} run at the priority of everything else", self.kind.name());
         }
         let mut queues = self.lock();
         while !queues.closed {
@@ -210,7 +246,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_tenant_that_holds_all_it_may_have_leaves_a_thread_to_others() {
-        let threads = Arc::new(Threads::start(3).unwrap());
+        let threads = Arc::new(Threads::start(Kind::Runs, 3).unwrap());
         let (says, held) = mpsc::channel();
         let mut gates = Vec::new();
         let mut holding = Vec::new();
@@ -235,7 +271,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_has_its_timers_on_the_runtime_that_asked() {
-        let threads = Threads::start(1).unwrap();
+        let threads = Threads::start(Kind::Runs, 1).unwrap();
         let slept = threads.run("a", async {
             tokio::time::sleep(Duration::from_millis(5)).await;
             tokio::spawn(async { std::thread::current().id() }).await.unwrap()
@@ -245,7 +281,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_nobody_waits_for_is_given_up() {
-        let threads = Threads::start(1).unwrap();
+        let threads = Threads::start(Kind::Runs, 1).unwrap();
         let (kept, gone) = mpsc::channel::<()>();
         let work = async move {
             let _kept = kept;
