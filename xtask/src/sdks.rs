@@ -48,6 +48,15 @@ const LANGUAGES: &[Language] = &[
         more_samples: &[],
     },
     Language {
+        name: "python",
+        setup: |machine| folder(setup::componentize_py_only(machine.settings, machine.workspace)),
+        tests: &["python3", "-m", "unittest", "discover", "-t", ".", "-s", "tests"],
+        template_tests: &["python3", "-m", "unittest"],
+        main: Some("activities.py"),
+        has_samples: false,
+        more_samples: &[],
+    },
+    Language {
         name: "js",
         setup: |machine| folder(setup::node_only(machine.settings, machine.workspace)),
         tests: &["npm", "run", "test:all"],

@@ -30,7 +30,7 @@ pub struct Language {
 
 const LANGUAGES: [Language; 5] = [
     Language { name: "rust", stack: &["stack-overflow"], plain_http: Some("samples"), levels: 5 },
-    Language { name: "python", stack: &["stack-overflow", "trap"], plain_http: Some("samples"), levels: 4 },
+    Language { name: "python", stack: &["stack-overflow"], plain_http: Some("samples"), levels: 5 },
     Language { name: "js", stack: &["stack-overflow", "trap"], plain_http: Some("fetch"), levels: 4 },
     Language { name: "go", stack: &["stack-overflow", "trap"], plain_http: Some("samples"), levels: 4 },
     Language { name: "c", stack: &["stack-overflow"], plain_http: None, levels: 4 },

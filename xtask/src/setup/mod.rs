@@ -5,6 +5,7 @@
 
 mod apt;
 mod c_tools;
+mod componentize_py;
 mod debian;
 mod go_tools;
 mod nats;
@@ -46,6 +47,11 @@ pub fn openwop_only(settings: &Settings, workspace: &Workspace) -> Result<PathBu
 /// A Python that has what makes up requests, which only the long suite needs.
 pub fn schemathesis_only(settings: &Settings, workspace: &Workspace) -> Result<PathBuf> {
     environment(settings, workspace, &python::SCHEMATHESIS)
+}
+
+/// The folder of the program that makes components of Python, which only the SDKs' stage needs.
+pub fn componentize_py_only(settings: &Settings, workspace: &Workspace) -> Result<PathBuf> {
+    report::step(componentize_py::STEP, || componentize_py::ensure(settings, &workspace.root))
 }
 
 /// The folder of the C compiler for components, which only the SDKs' stage needs.

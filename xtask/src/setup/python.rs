@@ -1,5 +1,6 @@
 //! Python programs that tests run, each in a virtual environment of its own below the cache folder: the client of the
-//! OpenWOP specification, what makes up requests for the API, the C compiler for components and the toolchain of Go.
+//! OpenWOP specification, what makes up requests for the API, the C compiler for components, the toolchain of Go, and what
+//! makes components of Python.
 //!
 //! Versions and hashes are pinned in a requirements file; when that changes, the environment is made anew. It never
 //! touches the system's Python.
@@ -46,6 +47,15 @@ pub const SCHEMATHESIS: Program = Program {
     module: "schemathesis",
     check: "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))",
     missing: "Python 3.11 or newer with venv and pip is missing, and the long suite needs it",
+};
+
+pub const COMPONENTIZE_PY: Program = Program {
+    step: "componentize-py",
+    requirements: "guest-sdk/python/tools/requirements.txt",
+    folder: "componentize-py",
+    module: "componentize_py",
+    check: "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))",
+    missing: "Python 3.11 or newer with venv and pip is missing, and the SDK of Python needs it",
 };
 
 pub const ZIG: Program = Program {
@@ -154,7 +164,7 @@ mod tests {
 
     #[test]
     fn every_requirement_is_pinned_with_its_hash() {
-        for program in [OPENWOP, SCHEMATHESIS, ZIG, GO] {
+        for program in [OPENWOP, SCHEMATHESIS, COMPONENTIZE_PY, ZIG, GO] {
             let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
             let text = fs::read_to_string(Path::new(root).join(program.requirements)).unwrap();
             let joined = text.replace("\\\n", " ");

@@ -5,6 +5,7 @@ mod c;
 mod componentize;
 mod go;
 mod js;
+mod python;
 mod report;
 mod rust;
 mod tools;
@@ -64,6 +65,7 @@ struct Language {
 /// In the order in which they are asked.
 const LANGUAGES: &[Language] = &[
     Language { name: "rust", known_by: "Cargo.toml", is_here: rust::is_here, build: rust::build },
+    Language { name: "python", known_by: "activities.py", is_here: python::is_here, build: python::build },
     Language { name: "js", known_by: "package.json", is_here: js::is_here, build: js::build },
     Language { name: "go", known_by: "go.mod", is_here: go::is_here, build: go::build },
     Language { name: "c", known_by: "compile_flags.txt", is_here: c::is_here, build: c::build },
