@@ -15,10 +15,6 @@ const EXAMPLE: &[u8] = b"https://api.example.com";
 /// Charges an order with the template, and with the README's example.
 pub async fn first_examples(language: &str) {
     for kind in ["template", "readme"] {
-        // Only some languages' READMEs are built as they stand.
-        if kind == "readme" && language != "rust" {
-            continue;
-        }
         if let Some(component) = sdk_component(kind, language) {
             charges_once(&format!("{kind}_{language}"), component).await;
         }
