@@ -219,6 +219,6 @@ static COMPILED: LazyLock<Compiled> = LazyLock::new(Compiled::default);
 async fn upload(world: &World, language: &'static str, component: Vec<u8>) -> [u8; 32] {
     let once = COMPILED.lock().unwrap().entry(language).or_default().clone();
     let upload = async || world.node.registry().upload(TENANT, component.clone().into()).await.unwrap().digest;
-    once.get_or_init(async || drop(upload().await)).await;
+    once.get_or_init(async || _ = upload().await).await;
     upload().await
 }

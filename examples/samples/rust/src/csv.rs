@@ -9,7 +9,7 @@ struct Import {
 }
 
 #[data]
-#[derive(Debug, PartialEq)]
+#[derive(PartialEq)]
 struct Summary {
     rows: u64,
     total_cents: i64,

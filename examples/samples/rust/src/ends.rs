@@ -99,8 +99,6 @@ mod tests {
     use deedbox_guest::FailureKind;
     use deedbox_guest::testing::FakeContext;
 
-    use super::*;
-
     #[test]
     fn a_failure_is_as_it_was_told() {
         let ctx = FakeContext::for_run("0190b1c2-0000-7000-8000-000000000001").unwrap();

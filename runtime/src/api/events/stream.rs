@@ -106,7 +106,7 @@ impl Stream {
         let read = async move {
             let _turn = api.store.turn(&tenant, For::Reading).await?;
             let batch = feed.next(&api.store, &tenant, PAGE).await?;
-            Ok((feed, batch))
+            Result::Ok((feed, batch))
         };
         let read = self.api.gateway.threads().run(&self.tenant, read).await;
         // None: the node is gone, and with it whoever follows.
