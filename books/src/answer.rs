@@ -26,6 +26,13 @@ impl Answer {
         Self { status, headers: vec![("content-type".into(), "application/json".into())], body }
     }
 
+    /// A text that is there to be read.
+    pub fn page(text: &str) -> Self {
+        let kind =
+            if serde_json::from_str::<Value>(text).is_ok() { "application/json" } else { "text/plain; charset=utf-8" };
+        Self { status: 200, headers: vec![("content-type".into(), kind.into())], body: text.to_owned() }
+    }
+
     /// The regular answer to an application; the same for the same booked line, so it can be rebuilt after a crash.
     pub fn applied(convention: &Convention, entry: &Entry) -> Self {
         convention.applied.answer(&words(convention, entry))

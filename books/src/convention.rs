@@ -2,6 +2,8 @@
 //! remembered and what is answered when it comes again. The value without any setting is the provider as it is without one.
 //! Data only: this module must never look at the books.
 
+use std::collections::BTreeMap;
+
 use chrono::TimeDelta;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
@@ -50,6 +52,8 @@ pub struct Convention {
     pub id_prefix: String,
     /// Paths that are no table, counter or topic are objects with generations and preconditions.
     pub object_path: Option<ObjectPath>,
+    /// Reads of these paths, each with its query, get these texts whatever was applied.
+    pub pages: BTreeMap<String, String>,
     /// Tried in this order on every read that is not one of the world's; when none fits, 404.
     pub look_ups: Vec<LookUp>,
     /// How a look-up shows an object; like the body of `on_repeat.latest` or else of `applied` when absent.
@@ -155,6 +159,7 @@ impl Default for Convention {
             applied: Template::new(201, json!({"id": "{id}", "number": "{number}", "request": "{request}"})),
             id_prefix: "ch_".into(),
             object_path: None,
+            pages: BTreeMap::new(),
             look_ups: vec![LookUp::list()],
             item: None,
             look_up_lag_ms: 0,

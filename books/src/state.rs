@@ -161,6 +161,9 @@ impl State {
 
     /// The answer to a read: of the world where the path is one of its places, else of the applications.
     pub fn look_up(&self, request: &Request) -> Answer {
+        if let Some(page) = self.convention.pages.get(&request.path_and_query) {
+            return Answer::page(page);
+        }
         let settled = Settled { lag: self.convention.lag(), now: Utc::now() };
         let inner = self.lock();
         let read = inner.world.read(&self.convention, request, settled);

@@ -7,6 +7,8 @@ pub mod fuzzing;
 
 pub mod cli;
 
+pub mod verify;
+
 pub mod node;
 
 pub mod api;

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::gateway::files::{GrantError, Grants};
 use crate::gateway::provider::ProfileError;
 use crate::gateway::vault::{self, MasterKeys, Vault};
-use crate::gateway::{self, Gateway};
+use crate::gateway::{self, ClosedWorld, Gateway};
 use crate::host::Engine;
 use crate::probe::{self, Probe};
 use crate::registry::{Artefacts, CacheError, Registry};
@@ -53,6 +53,8 @@ pub enum Error {
     Files(#[from] GrantError),
     #[error("the WebAssembly engine cannot start: {0}")]
     Engine(String),
+    #[error("this node stands in a closed world and serves nobody")]
+    Closed,
     #[error("the server stopped: {0}")]
     Serve(#[from] std::io::Error),
 }
@@ -74,6 +76,8 @@ pub struct Node {
     registry: Arc<Registry>,
     worker: Arc<Worker>,
     config: Arc<Config>,
+    /// It stands in a closed world.
+    closed: bool,
 }
 
 impl Node {
@@ -89,6 +93,26 @@ impl Node {
         clock: Arc<dyn Clock>,
         probe: Arc<dyn Probe>,
     ) -> Result<Self, Error> {
+        Self::assemble(settings, clock, probe, None).await
+    }
+
+    /// A node whose calls go to the stand-ins of a closed world. It works, and never serves.
+    pub async fn open_closed(
+        settings: NodeSettings,
+        clock: Arc<dyn Clock>,
+        probe: Arc<dyn Probe>,
+        world: Arc<dyn ClosedWorld>,
+    ) -> Result<Self, Error> {
+        Self::assemble(settings, clock, probe, Some(world)).await
+    }
+
+    async fn assemble(
+        settings: NodeSettings,
+        clock: Arc<dyn Clock>,
+        probe: Arc<dyn Probe>,
+        closed: Option<Arc<dyn ClosedWorld>>,
+    ) -> Result<Self, Error> {
+        let is_closed = closed.is_some();
         let NodeSettings { database_url, master_keys, cache_dir, config, name } = settings;
         let store = Store::connect(&database_url, config.database.max_connections)?;
         let engine = Engine::new(config.host.clone()).map_err(|e| Error::Engine(format!("{e:#}")))?;
@@ -111,6 +135,7 @@ impl Node {
             clock,
             probe,
             threads,
+            closed,
         })?);
         let worker = Worker::new(worker::Parts {
             name,
@@ -121,7 +146,7 @@ impl Node {
             retention: config.retention.clone(),
             random_secret,
         });
-        Ok(Self { store, gateway, registry, worker, config: Arc::new(config) })
+        Ok(Self { store, gateway, registry, worker, config: Arc::new(config), closed: is_closed })
     }
 
     pub fn store(&self) -> &Store {
@@ -142,6 +167,9 @@ impl Node {
 
     /// Serves the API until the shutdown.
     pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) -> Result<(), Error> {
+        if self.closed {
+            return Err(Error::Closed);
+        }
         let api = Api::new(self.store.clone(), self.registry.clone(), self.gateway.clone(), self.config.clone());
         Ok(api::serve(listener, api, shutdown.cancelled_owned()).await?)
     }

@@ -35,6 +35,7 @@ mod secrets;
 mod signals;
 mod tidy;
 mod trust;
+mod verify;
 mod wasi_http;
 mod wat_component;
 mod webhooks_out;

@@ -17,8 +17,14 @@ use crate::workspace::Workspace;
 /// The activity of the demo and of the README.
 pub const DEMO: &str = "examples/charge-once";
 /// The folders of every guest program.
-pub const ALL: [&str; 5] =
-    [DEMO, "examples/hazards", "examples/samples/rust", "tests/guests", "tests/guests-wasi-http"];
+pub const ALL: [&str; 6] = [
+    DEMO,
+    "examples/hazards",
+    "examples/samples/rust",
+    "tests/guests",
+    "tests/guests-faulty",
+    "tests/guests-wasi-http",
+];
 
 pub const TARGET: &str = "wasm32-wasip2";
 const PROFILE: &str = "guest";

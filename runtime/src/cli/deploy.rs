@@ -105,6 +105,12 @@ async fn read_policy(file: &Path) -> anyhow::Result<Value> {
     Ok(policy)
 }
 
+/// A policy as it would be deployed.
+pub(super) async fn checked_policy(file: &Path) -> anyhow::Result<Policy> {
+    let value = read_policy(file).await?;
+    Ok(Policy::parse(&value.to_string()).map_err(Failure::Usage)?)
+}
+
 /// The names to deploy with the exports they stand for.
 fn chosen(module: &Value, name: Option<&str>) -> anyhow::Result<Vec<(String, String)>> {
     let activities = module["activities"].as_array().map(Vec::as_slice).unwrap_or_default();

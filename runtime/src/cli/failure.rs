@@ -19,6 +19,9 @@ pub(super) enum Failure {
     Usage(String),
     #[error("{0}")]
     Unreachable(String),
+    /// What was asked for was done, and told: something is wrong with what was looked at.
+    #[error("")]
+    Verdict,
     /// The server's error envelope.
     #[error("{message}{}", advice(code))]
     Refused { code: String, message: String, details: Value },
@@ -30,11 +33,14 @@ pub(super) fn report(error: &anyhow::Error, output: &Output) -> ExitCode {
     if error.chain().any(|cause| is_io(cause, ErrorKind::BrokenPipe)) {
         return ExitCode::SUCCESS;
     }
+    if let Some(Failure::Verdict) = error.downcast_ref::<Failure>() {
+        return ExitCode::from(FAILED);
+    }
     let (code, name, details) = match error.downcast_ref::<Failure>() {
         Some(Failure::Usage(_)) => (USAGE, "usage", &Value::Null),
         Some(Failure::Unreachable(_)) => (UNREACHABLE, "unreachable", &Value::Null),
         Some(Failure::Refused { code, details, .. }) => (FAILED, code.as_str(), details),
-        None => (FAILED, "failed", &Value::Null),
+        Some(Failure::Verdict) | None => (FAILED, "failed", &Value::Null),
     };
     let text = if output.is_json() {
         envelope(name, &words(error), details).to_string()

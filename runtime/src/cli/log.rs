@@ -10,7 +10,7 @@ use super::failure::Failure;
 #[derive(Debug, Args)]
 pub(super) struct Settings {
     /// What is logged: a level (error, warn, info, debug, trace), or directives such as `deedbox::gateway=debug,warn`.
-    #[arg(long = "log", value_name = "LEVEL", env = "DEEDBOX_LOG", default_value = "info", global = true)]
+    #[arg(long = "log", value_name = "LEVEL", env = "DEEDBOX_LOG", default_value = USUAL, global = true)]
     level: String,
     #[arg(
         long = "log-format",
@@ -28,9 +28,12 @@ enum Format {
     Json,
 }
 
-/// Starts logging. Fails on a level that cannot be understood.
-pub(super) fn start(settings: &Settings) -> anyhow::Result<()> {
-    let directives = directives(&settings.level);
+const USUAL: &str = "info";
+
+/// Starts logging. Fails on a level that cannot be understood. `quiet`: where nothing else is asked for, nothing is logged, for
+/// a command that makes things fail on purpose.
+pub(super) fn start(settings: &Settings, quiet: bool) -> anyhow::Result<()> {
+    let directives = if quiet && settings.level == USUAL { "off".to_owned() } else { directives(&settings.level) };
     let filter = EnvFilter::builder()
         .parse(&directives)
         .map_err(|error| Failure::Usage(format!("--log {}: {error}", settings.level)))?;
@@ -62,6 +65,6 @@ mod tests {
     #[test]
     fn a_level_that_is_none_is_refused() {
         let settings = Settings { level: "loud".to_owned(), format: Format::Text };
-        assert!(start(&settings).is_err());
+        assert!(start(&settings, false).is_err());
     }
 }

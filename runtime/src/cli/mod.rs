@@ -41,6 +41,7 @@ mod token;
 mod trust;
 mod up;
 mod values;
+mod verify;
 mod wait;
 mod worker;
 
@@ -123,6 +124,8 @@ enum Command {
     Key(key::Key),
     /// Kill a worker in the middle of a charge and see that it was charged once.
     Demo(demo::Demo),
+    /// Run an activity with every crash and see that nothing doubles.
+    Verify(verify::Verify),
     /// Compile one component for the node that started this process.
     #[command(hide = true)]
     Compile(compile::Compile),
@@ -149,7 +152,7 @@ impl Command {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the threads")?;
         runtime.block_on(async {
-            log::start(&global.log)?;
+            log::start(&global.log, matches!(self, Self::Verify(_)))?;
             if !global.core_dumps {
                 dumps::forbid();
             }
@@ -180,6 +183,7 @@ impl Command {
             Self::Hook(command) => command.run(output).await,
             Self::Key(command) => command.run(output).await,
             Self::Demo(command) => command.run(output).await,
+            Self::Verify(command) => command.run(output).await,
             Self::Compile(command) => command.run(),
         }
     }

@@ -8,6 +8,7 @@ pub(crate) mod answer;
 mod attempt;
 pub mod callback;
 mod caller;
+mod closed;
 pub(crate) mod digest;
 pub(crate) mod egress;
 pub mod files;
@@ -38,6 +39,7 @@ use std::sync::Arc;
 
 pub use answer::seal as seal_answer;
 pub use attempt::{Attempt, Ending, Lease};
+pub use closed::{ClosedWorld, Lead};
 pub use request::{
     Error, Identity, Lookup, LookupCondition, Options, Refusal, Request, Response, Source, Stop, is_host_header,
 };
@@ -89,14 +91,16 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub probe: Arc<dyn Probe>,
     pub threads: Threads,
+    /// None in every node that serves.
+    pub closed: Option<Arc<dyn ClosedWorld>>,
 }
 
 impl Gateway {
     /// Fails when a provider profile cannot be used.
     pub fn new(parts: Parts) -> Result<Self, provider::ProfileError> {
-        let Parts { store, vault, config, signals, webhooks, grants, wakes, clock, probe, threads } = parts;
+        let Parts { store, vault, config, signals, webhooks, grants, wakes, clock, probe, threads, closed } = parts;
         let profiles = provider::Profiles::load(config.profiles_dir.as_deref())?;
-        let resolver = resolver::Resolver::new(&config);
+        let resolver = resolver::Resolver::new(&config, closed);
         let transport = transport::Transport::new(clock.clone());
         let tenant_profiles = tenant_profiles::TenantProfiles::default();
         let messaging = messaging::Servers::new(transport.roots());

@@ -16,6 +16,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use url::Host;
 
+use super::closed::{ClosedWorld, Lead};
 use super::egress;
 use super::request::Refusal;
 use crate::config::{GatewayConfig, ms};
@@ -29,6 +30,8 @@ pub struct Target {
     pub addresses: Result<Vec<SocketAddr>, String>,
     /// Certificates that the deployment trusts beside the platform's, in PEM.
     pub ca: Option<Arc<str>>,
+    /// The addresses are those of a stand-in, which speaks plain HTTP whatever the origin's scheme is.
+    pub stand_in: bool,
 }
 
 #[derive(Debug)]
@@ -37,6 +40,7 @@ pub struct Resolver {
     places: Places,
     limit: Duration,
     max_addresses: usize,
+    closed: Option<Arc<dyn ClosedWorld>>,
 }
 
 /// Why a name has no address.
@@ -54,14 +58,14 @@ enum Source {
 }
 
 impl Resolver {
-    pub fn new(config: &GatewayConfig) -> Self {
+    pub fn new(config: &GatewayConfig, closed: Option<Arc<dyn ClosedWorld>>) -> Self {
         let limit = ms(config.resolve_ms);
         let source = match config.dns_servers.as_slice() {
             [] => Source::System,
             servers => Source::Servers(Box::new(client(servers, limit, config.max_resolving))),
         };
         let places = Places::new(config.max_resolving, config.max_tenant_resolving);
-        Self { source, places, limit, max_addresses: config.max_addresses }
+        Self { source, places, limit, max_addresses: config.max_addresses, closed }
     }
 
     /// Resolves an allowed origin and keeps the addresses that the policy allows. A name that leads nowhere is a target
@@ -73,7 +77,16 @@ impl Resolver {
         egress: &Egress,
         at_most: Duration,
     ) -> Result<Target, Refusal> {
-        let ca = egress.ca.as_deref().map(Arc::from);
+        let ca: Option<Arc<str>> = egress.ca.as_deref().map(Arc::from);
+        let lead = self.closed.as_ref().map_or(Lead::Outside, |world| world.lead(&origin));
+        let addresses = match lead {
+            Lead::To(address) => Some(Ok(vec![address])),
+            Lead::Nowhere => Some(Err(format!("nothing stands for {origin} in this closed world"))),
+            Lead::Outside => None,
+        };
+        if let Some(addresses) = addresses {
+            return Ok(Target { origin, addresses, ca, stand_in: true });
+        }
         let (found, named) = match &origin.host {
             Host::Ipv4(ip) => (Ok(vec![SocketAddr::new((*ip).into(), origin.port)]), true),
             Host::Ipv6(ip) => (Ok(vec![SocketAddr::new((*ip).into(), origin.port)]), true),
@@ -81,7 +94,7 @@ impl Resolver {
         };
         let found = match found {
             Ok(found) => found,
-            Err(why) => return Ok(Target { origin, addresses: Err(why), ca }),
+            Err(why) => return Ok(Target { origin, addresses: Err(why), ca, stand_in: false }),
         };
         let first = found.first().map(SocketAddr::ip);
         let allowed: Vec<_> = found.into_iter().filter(|a| named || egress::allowed(a.ip(), egress)).collect();
@@ -89,10 +102,13 @@ impl Resolver {
             Some(ip) if allowed.is_empty() => Err(Refusal::Denied(format!(
                 "{origin} is at {ip}, which is not a public address; add \"{ip}\" to policy.egress.private_addresses to allow it"
             ))),
-            Some(_) => Ok(Target { origin, addresses: Ok(in_turns(&allowed, self.max_addresses)), ca }),
+            Some(_) => {
+                let addresses = Ok(in_turns(&allowed, self.max_addresses));
+                Ok(Target { origin, addresses, ca, stand_in: false })
+            }
             None => {
                 let why = format!("the name of {origin} has no address");
-                Ok(Target { origin, addresses: Err(why), ca })
+                Ok(Target { origin, addresses: Err(why), ca, stand_in: false })
             }
         }
     }

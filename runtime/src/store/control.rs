@@ -221,6 +221,18 @@ pub async fn cancel_many(tx: &mut Tx, tenant: &str, bulk: &Bulk) -> Result<Cance
     Ok(Cancelled { cancelled: ended.len(), requested: rows.len() - ended.len() })
 }
 
+/// Lets the lease of a running run be over, as if its worker had not been heard of for as long as it lasts. For `deedbox
+/// verify`, which does not wait; in a fleet only time ends a lease. False when the run is not running.
+pub async fn end_lease(mut db: impl Db, tenant: &str, run_id: Uuid) -> Result<bool> {
+    let ended = sqlx::query!(
+        "update runs set due_at = deedbox_now() - interval '1 second'
+         where tenant = $1 and run_id = $2 and state = 'running'",
+        tenant,
+        run_id
+    );
+    Ok(bounded(ended.execute(&mut *db.connection().await?)).await?.rows_affected() > 0)
+}
+
 /// Pauses an activity, or lets it go on. False when there is none.
 pub async fn pause_activity(mut db: impl Db, tenant: &str, activity: &str, paused: bool) -> Result<bool> {
     let row = sqlx::query!(

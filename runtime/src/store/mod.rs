@@ -244,6 +244,25 @@ pub async fn create_database(url: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Creates a database as a copy of another on the same server, to which nobody may be connected. Both names must be
+/// identifiers that need no quotes.
+pub async fn copy_database(url: &str, name: &str, template: &str) -> Result<()> {
+    on_server(url, format!("create database {name} template {template}")).await
+}
+
+/// Removes a database with all that is connected to it. `name` must be an identifier that needs no quotes.
+pub async fn drop_database(url: &str, name: &str) -> Result<()> {
+    on_server(url, format!("drop database if exists {name} with (force)")).await
+}
+
+async fn on_server(url: &str, statement: String) -> Result<()> {
+    let store = Store::connect(url, 2)?;
+    let done = sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&store.pool).await;
+    store.close().await;
+    done?;
+    Ok(())
+}
+
 /// The longest wait for a statement that a run depends on. A lost network would otherwise hold it for ever.
 pub const STATEMENT: Duration = Duration::from_secs(15);
 

@@ -95,9 +95,14 @@ impl Ended {
 }
 
 /// Runs a program to its end.
-pub async fn finish(mut command: Command) -> Ended {
+pub async fn finish(command: Command) -> Ended {
+    finish_within(command, ENDED_WITHIN).await
+}
+
+/// The same for a program that has much to do.
+pub async fn finish_within(mut command: Command, limit: Duration) -> Ended {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = tokio::time::timeout(ENDED_WITHIN, command.output()).await.unwrap().unwrap();
+    let output = tokio::time::timeout(limit, command.output()).await.unwrap().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }

@@ -49,9 +49,14 @@ pub async fn committed<T>(
     made
 }
 
+/// Where a built guest component lies, whether it is there or not.
+pub fn component_path(name: &str) -> PathBuf {
+    components_dir().join(name)
+}
+
 /// The bytes of a built guest component.
 pub fn component(name: &str) -> Vec<u8> {
-    let path = components_dir().join(name);
+    let path = component_path(name);
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}; run `cargo xtask guests` first", path.display()))
 }
 

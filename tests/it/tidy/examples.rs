@@ -45,6 +45,10 @@ fn the_line_is_the_agreed_one() {
     for (user, used, allowed) in [
         ("main", "cli", true),
         ("cli", "node", true),
+        ("cli", "verify", true),
+        ("verify", "node", true),
+        ("node", "verify", false),
+        ("gateway", "verify", false),
         ("node", "api", true),
         ("node", "worker", true),
         ("api", "worker", false),

@@ -3,9 +3,10 @@
 use super::source::{Breach, Source};
 
 /// Modules of one place do not use each other.
-const LINE: [&[&str]; 9] = [
+const LINE: [&[&str]; 10] = [
     &["main"],
     &["cli"],
+    &["verify"],
     &["node"],
     &["api", "dashboard", "worker"],
     &["registry"],

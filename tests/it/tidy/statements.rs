@@ -35,7 +35,7 @@ pub const CROSSING: [(&str, &str); 20] = [
 ];
 
 /// Functions whose statement is put together when it runs: it names no table.
-const WRITTEN_LATER: [(&str, &str); 1] = [("mod", "create_database")];
+const WRITTEN_LATER: [(&str, &str); 2] = [("mod", "create_database"), ("mod", "on_server")];
 
 /// How sqlx is told of a statement.
 const MAKERS: [&str; 2] = ["raw_sql", "QueryBuilder"];
