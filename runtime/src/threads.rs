@@ -85,7 +85,8 @@ impl Threads {
         if count == 0 {
             return Ok(Self(None));
         }
-        let shared = Arc::new(Shared { kind, queues: Mutex::default(), more: Condvar::new(), most: most_of_one(count) });
+        let shared =
+            Arc::new(Shared { kind, queues: Mutex::default(), more: Condvar::new(), most: most_of_one(count) });
         let threads = Self(Some(shared.clone()));
         for number in 0..count {
             let shared = shared.clone();

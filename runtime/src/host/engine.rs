@@ -11,8 +11,8 @@ use wasmtime::{Config, InstanceAllocationStrategy, OptLevel, PoolingAllocationCo
 use super::bindings::ActivityPre;
 use super::guest::Guest;
 use super::link;
-use crate::threads::{Kind, Threads};
 use crate::config::HostConfig;
+use crate::threads::{Kind, Threads};
 
 /// Places of their own for `describe` at uploads, so that uploads and attempts do not wait for each other.
 const DESCRIBING: usize = 2;

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::stage::{Stage, charge, deploy, policy};
+use super::stage::{ELSEWHERE, Stage, charge, deploy, policy};
 use crate::api::GUESTS;
 use crate::api::client::Client;
 use crate::api::wire::address;
@@ -112,7 +112,7 @@ pub async fn begin(stage: &Stage, noise: Noise) -> Din {
         Noise::Silence => silence(stage, &mut din).await,
         Noise::SlowReads | Noise::Streams => readers(stage, noise, &mut din).await,
         Noise::Starts => starts(stage, &mut din).await,
-        Noise::Uploads => (0..UPLOADERS).for_each(|_| drop(din.clients.spawn(uploads(stage.noisy.clone())))),
+        Noise::Uploads => (0..UPLOADERS).for_each(|_| din.spawn(uploads(stage.noisy.clone()))),
     }
     if !matches!(noise, Noise::SlowReads | Noise::Streams | Noise::Uploads) {
         heard(stage, before).await;
@@ -121,6 +121,10 @@ pub async fn begin(stage: &Stage, noise: Noise) -> Din {
 }
 
 impl Din {
+    fn spawn(&mut self, client: impl Future<Output = ()> + Send + 'static) {
+        self.clients.spawn_on(client, ELSEWHERE.handle());
+    }
+
     pub async fn end(mut self, stage: &Stage) {
         assert!(self.clients.try_join_next().is_none(), "a noisy client has ended by itself");
         self.clients.shutdown().await;
@@ -167,7 +171,7 @@ fn many_posts(stage: &Stage) -> Vec<Value> {
 async fn silence(stage: &Stage, din: &mut Din) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
-    din.clients.spawn(async move {
+    din.spawn(async move {
         let mut kept = Vec::new();
         while let Ok((stream, _)) = listener.accept().await {
             kept.push(stream);
@@ -197,11 +201,11 @@ async fn readers(stage: &Stage, noise: Noise, din: &mut Din) {
         let mut begin = [0; 12];
         stream.read_exact(&mut begin).await.unwrap();
         assert_eq!(&begin, b"HTTP/1.1 200");
-        din.clients.spawn(read_slowly(stream, noise == Noise::SlowReads));
+        din.spawn(read_slowly(stream, noise == Noise::SlowReads));
     }
     // Something must go on that the streams would tell of.
     for n in 0..if noise == Noise::Streams { 4 } else { 0 } {
-        din.clients.spawn(start_for_ever(stage.noisy.clone(), n));
+        din.spawn(start_for_ever(stage.noisy.clone(), n));
     }
 }
 
@@ -220,7 +224,7 @@ async fn read_slowly(mut stream: TcpStream, at_all: bool) {
 async fn starts(stage: &Stage, din: &mut Din) {
     stage.noisy.post("/v1/activities/noop/resume", &json!({})).await;
     for n in 0..STARTERS {
-        din.clients.spawn(start_for_ever(stage.noisy.clone(), n));
+        din.spawn(start_for_ever(stage.noisy.clone(), n));
     }
 }
 

@@ -1,11 +1,13 @@
 //! One node in a process of its own, its two tenants, and the provider of one of them.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use deedbox::store::{self, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
 
 use super::noise::Noise;
 use crate::api::GUESTS;
@@ -27,6 +29,14 @@ pub const SHARED_THREADS: &str = "
 
 /// The other tenant's runs of one kind are wanted to end soon after they are asked to.
 const CALM_WITHIN: Duration = Duration::from_secs(40);
+
+/// Stands for other machines: here the noisy tenant's clients and its provider run, and take no processor from whoever else wants
+/// one.
+pub static ELSEWHERE: LazyLock<Runtime> = LazyLock::new(|| {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1).enable_all().on_thread_start(|| drop(rustix::process::nice(19)));
+    builder.build().unwrap()
+});
 
 pub struct Stage {
     running: Running,
@@ -51,7 +61,7 @@ impl Stage {
         let quiet_provider = provider(place.path()).await.0;
         let other = place.path().join("other");
         std::fs::create_dir(&other).unwrap();
-        let noisy_provider = provider(&other).await.0;
+        let noisy_provider = ELSEWHERE.spawn(async move { provider(&other).await.0 }).await.unwrap();
         let store = Store::connect(&database.url, 2).unwrap();
         let mut clients = Vec::new();
         for tenant in ["quiet", "noisy"] {
