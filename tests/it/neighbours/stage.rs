@@ -34,7 +34,7 @@ const CALM_WITHIN: Duration = Duration::from_secs(40);
 /// one.
 pub static ELSEWHERE: LazyLock<Runtime> = LazyLock::new(|| {
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(1).enable_all().on_thread_start(|| drop(rustix::process::nice(19)));
+    builder.worker_threads(1).enable_all().on_thread_start(|| _ = rustix::process::nice(19));
     builder.build().unwrap()
 });
 
