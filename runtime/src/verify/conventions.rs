@@ -20,6 +20,10 @@ pub fn of(profile: &str) -> Convention {
     if KEYLESS.contains(&profile) {
         return none();
     }
+    if profile == "twilio" {
+        // Only its payments take one.
+        return Convention { carrier: Carrier::Form("IdempotencyKey".to_owned()), ..Convention::twilio() };
+    }
     let renamed = RENAMED.iter().find(|(from, _)| *from == profile).map(|(_, to)| *to);
     let name = renamed.map_or_else(|| profile.replace('-', "_"), str::to_owned);
     if let Some((_, kind)) = KINDS.iter().find(|(kind, _)| *kind == name) {
