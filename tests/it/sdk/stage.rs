@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use deedbox::config::{Config, DirectoryConfig};
+use deedbox::config::{Config, DirectoryConfig, HostConfig};
 use deedbox::policy::Policy;
 use deedbox::store::ledger;
 use deedbox::store::signal::{self, Delivered, Delivery};
@@ -198,9 +198,9 @@ pub async fn orders() -> Nats {
 /// The limits of guests are those of a node for which nobody has set any. No lease, renewal or time-out is due by itself.
 fn patient(root: &TempDir) -> Config {
     let mut config = config();
-    let instances = config.host.max_instances;
-    config.host = Config::default().host;
-    config.host.max_instances = instances;
+    let HostConfig { max_instances, compiler, .. } = config.host;
+    // The limits of a node whose operator has set none.
+    config.host = HostConfig { max_instances, compiler, ..HostConfig::default() };
     config.worker.lease_ms = 300_000;
     config.gateway.default_send_ms = 300_000;
     config.gateway.max_send_ms = 300_000;
