@@ -19,7 +19,6 @@ pub mod registry;
 pub mod host;
 
 pub mod gateway;
-pub mod threads;
 pub mod wakes;
 
 pub mod store;
@@ -32,5 +31,6 @@ pub mod policy;
 pub mod postgres;
 pub mod probe;
 pub mod signature;
+pub mod threads;
 pub mod token;
 pub mod webhook;

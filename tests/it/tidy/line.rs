@@ -17,7 +17,8 @@ const LINE: [&[&str]; 10] = [
 ];
 
 /// The pure modules, at the line's end. Each uses only those to its right.
-const PURE: [&str; 9] = ["webhook", "token", "signature", "policy", "config", "effect", "key", "probe", "clock"];
+const PURE: [&str; 10] =
+    ["webhook", "token", "signature", "policy", "config", "effect", "key", "threads", "probe", "clock"];
 
 /// Beside the line: the database server of `up`, which only these use, and which uses nothing.
 const POSTGRES: &str = "postgres";
