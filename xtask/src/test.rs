@@ -11,6 +11,9 @@ use crate::settings::Settings;
 use crate::workspace::Workspace;
 use crate::{deny, fuzz, guests, sdks, setup, shell, sqlx};
 
+/// Tests of `deedbox verify` that carry out whole verifications, each of many seconds.
+const VERIFICATIONS: [&str; 3] = ["verify::faults::", "verify::clean::", "verify::outcome::"];
+
 /// The variable that tells tests and benchmarks where the components are.
 pub const COMPONENTS: &str = "DEEDBOX_COMPONENTS";
 /// The variable that tells tests where the program of the NATS server is.
@@ -76,7 +79,13 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
     // Programs and tests in one invocation: cargo then gives both the same features, and builds once.
     stages.run("build", || cargo(&["build", "--workspace", "--bins", "--tests"]))?;
     let machine = sdks::Machine { settings, workspace, compiler: &tools.compiler };
-    let languages = stages.run("sdks", || sdks::build(&machine, &components, options.every_sdk))?;
+    let whole = options.long || options.every_sdk;
+    let languages = if whole {
+        stages.run("sdks", || sdks::build(&machine, &components, options.every_sdk))?
+    } else {
+        stages.skip("sdks", "it runs with --every-sdk or --long");
+        Vec::new()
+    };
     let tests = |arguments: &[&str]| {
         let mut tests = settings.cargo();
         tests.args(["test", "--workspace"]).args(arguments);
@@ -92,6 +101,9 @@ fn run_stages(settings: &Settings, workspace: &Workspace, options: &Options, sta
         let mut most = tests(&["--", "--test-threads", TEST_THREADS]);
         if options.filters.is_empty() {
             most.args(["--skip", NEIGHBOURS]);
+            if !whole {
+                VERIFICATIONS.iter().for_each(|tests| drop(most.args(["--skip", tests])));
+            }
         }
         shell::run(most.args(&options.filters))
     })?;
